@@ -65,7 +65,7 @@ def marks_on(pixels: Pixels, **args: Any) -> Finding:
 
 
 def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> list[Bin]:
-    """Return the bins that contain an answer, with their confidence and accuracy, 0..1."""
+    """Return the bins that contain an answer; an answer is a confidence, 0..1, and whether it is right."""
     items, results = list(answers), []
     for low, high in zip(edges, (*edges[1:], 1.01), strict=True):
         inside = [item for item in items if low <= item[0] < high]

@@ -32,7 +32,7 @@ CROP_SCHEMA = {"type": "function", "function": _CROP}
 
 @dataclass(frozen=True)
 class ClientPicture:
-    """The images that the tool accepts."""
+    """The image of the question, as a data URL: the context of the tool."""
 
     url: str
 

@@ -79,7 +79,7 @@ class ChatServer:
 
 @contextmanager
 def chat_server(latency_s: float) -> Iterator[ChatServer]:
-    """Run a server on a free port of 127.0.0.1, in a separate process, until the block ends.
+    """Run a server on a free port of 127.0.0.1, in a separate process, until the context manager exits.
 
     The separate process keeps the cost of the client apart from that of the server. A request that offers tools gets
     one call of `crop`, any other an answer. The words "question 17" in a prompt identify the question.

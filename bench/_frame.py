@@ -135,7 +135,7 @@ class Ended:
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Return a client's environment: a separate home, an invalid key, no proxy, and compiled modules that are kept.
 
-    Without them, each start compiles every module, which takes seconds.
+    Without kept modules, each start compiles every module, which takes seconds.
     """
     dropped = {name for name in os.environ if name.lower().endswith("_proxy") or name == "PYTHONDONTWRITEBYTECODE"}
     plain = {name: value for name, value in os.environ.items() if name not in dropped}
@@ -229,7 +229,7 @@ def measured(
             peaks[:] = [max(peak, look(process.pid)) for peak, look in zip(peaks, looks, strict=True)]
             if kill_when is not None and kill_when() and not over.is_set():
                 wall, spent = time.monotonic() - started, sum(family(process.pid).values())
-                # It may have ended since the check.
+                # The process may have ended since the check.
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                     killed.append((time.time(), wall, spent))

@@ -95,7 +95,7 @@ def pipeline(job: Job) -> list[float]:
     make: Any = transformers.pipeline
     task = PIPELINES[job.work]
     processor = job.network().processor
-    # Random checkpoints name no parts, which a published one does.
+    # Unlike a published checkpoint, a random one does not name its parts.
     parts = {"image_processor": getattr(processor, "image_processor", processor)}
     if job.work == "detection":
         parts["tokenizer"] = processor.tokenizer
@@ -119,12 +119,12 @@ def http(job: Job) -> list[float]:
 
 
 def litserve(job: Job) -> list[float]:
-    """Ask a LitServe server, which batches."""
+    """Ask a LitServe server, which forms batches."""
     return ask_server("litserve", job, in_flight=IN_FLIGHT)
 
 
 def ask_server(server: str, job: Job, in_flight: int) -> list[float]:
-    """Start a server and ask it all requests."""
+    """Start a server and send it all requests."""
     import aiohttp
 
     async def ask_all(url: str) -> list[float]:
@@ -165,7 +165,7 @@ def running_server(server: str, job: Job) -> Iterator[str]:
 
 
 def inspect(job: Job) -> list[float]:
-    """Let Inspect AI call the network as a tool: a model that always calls it once, and its log on disk."""
+    """Let Inspect AI run a model that always calls the network once, as a tool; the log goes to disk."""
     from inspect_ai import Task, eval  # noqa: A004
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -266,7 +266,7 @@ def main() -> None:
     try:
         answers = PROGRAMS[arguments.program](job)
     except BaseException:
-        # The servers that this process started would stay.
+        # Otherwise the servers that this process started would stay.
         traceback.print_exc()
         os.killpg(0, signal.SIGKILL)
         raise

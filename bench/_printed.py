@@ -184,7 +184,7 @@ QUESTIONS = 325
 
 
 def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Derive averages, and the sums of right answers over categories that give the averages of types and of all."""
+    """Derive averages from printed cells; those of types and of all questions from right answers by category."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
     yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")

@@ -132,7 +132,7 @@ def sentences_of(comparison: Comparison) -> dict[str, str]:
 
 
 def changed(rng: np.random.Generator, right: Right, up: float, down: float) -> Right:
-    """Return answers of which a share `up` of all turns right and a share `down` of all turns wrong, if possible."""
+    """Return the answers after a share `up` of all has turned right and a share `down` wrong, if possible."""
     draws, share = rng.random(len(right)), float(right.mean())
     return np.where(right, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
 

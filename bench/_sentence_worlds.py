@@ -187,7 +187,7 @@ def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
-    """A hybrid gains 18 of 30 possible questions, of 200: the interval misses the truth in at most about 5 %."""
+    """A hybrid gains 18 of the 30 questions (of 200) that it can gain: the interval misses in at most about 5 %."""
     del folder
     below = (rng.random(200) < 0.15).astype(float)
     expected_values = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))

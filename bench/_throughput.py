@@ -228,10 +228,12 @@ async def _turns(
         seconds[0].append(time.perf_counter() - started)
         for timed, overlays in ((seconds[2], False), (seconds[1], True)):
             passes.sizes.clear()
-            # Different arguments and seeds: a cached output with overlays also answers a call without.
+            # Arguments and seeds differ, because a cached output with overlays would also answer a call without
+            # overlays.
             number = 2 * turn + overlays
             args = tool.args.model_validate(arguments(NETWORKS[name], name, number))
-            # The seed is in the key, too, but also in that of the needs, which should come from the cache.
+            # The seed is part of the cache key, but also of the keys of needed tools, whose outputs should come from
+            # the cache.
             seed = 0 if tool.card.needs else number
             started = time.perf_counter()
             await asyncio.gather(*(service.call(tool, args, refs, seed, overlays=overlays) for refs in requests))

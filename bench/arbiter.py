@@ -101,7 +101,7 @@ def _followed(trust: Trust, duel: Duel) -> bool:
 
 
 RIVALS: Final[Mapping[str, Rule]] = {
-    # Start by following the tool always.
+    # Always follow the tool.
     "specialist": lambda expected_values, request: [True] * len(request),
     "better by task": better_by_task,
     "logistic": logistic,
@@ -211,7 +211,7 @@ def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
 def table(title: str, groups: Mapping[str, Sequence[Mapping[str, float]]]) -> Table:
     """Return a row per group, with the mean over its draws; the last columns are the arbiter's differences.
 
-    The standard error is that of the difference to the best rival, over draws or over questions.
+    The standard error is that of the difference from the best rival, over draws or over questions.
     """
     rows, results = [], []
     for name, group in groups.items():

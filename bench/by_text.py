@@ -117,7 +117,7 @@ def scene(rng: np.random.Generator) -> tuple[Pixels, tuple[Solid, ...]]:
 
 
 def questions(rng: np.random.Generator, pixels: Pixels, solids: Sequence[Solid]) -> Iterator[Asked]:
-    """Yield a question for each row about a scene, if it has one with a clear answer."""
+    """Yield questions about a scene for the rows of the table; a row without a clear answer is left out."""
     solid, other, twin = solids[0], solids[1], solids[2]
     copied, width = pixels.copy(), int(rng.integers(2, 5))
     for box, ink in ((solid.box, RED), (other.box, BLUE)):

@@ -54,7 +54,7 @@ class Result:
 
     @property
     def silent(self) -> bool:
-        """Whether it failed without a message."""
+        """Whether the behaviour ended in a failure without a message."""
         return self.kind == "failed" and not self.details
 
 

@@ -92,7 +92,7 @@ MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": 
 
 @dataclass(frozen=True)
 class Truth:
-    """An estimate's true value, and the shares of questions on its two sides; the rarer decides if it is regular."""
+    """An estimate's true value, and the shares of questions on its two sides; the smaller decides if it is regular."""
 
     value: float
     sides: tuple[float, float]

@@ -35,7 +35,8 @@ TABLES: Final = ("datasets==4.4.1", "pandas==2.3.3", "openpyxl==3.1.5", "polars=
 ENVIRONMENTS: Final[Mapping[str, tuple[str, Sequence[str]]]] = {
     "lmms-eval": ("3.11", ("--no-deps", "lmms-eval==0.7.3")),
     "vlmevalkit": ("3.11", ("--no-deps", "ms-vlmeval==0.0.20")),
-    # The export is also written there, because Inspect needs older packages than this project's other environments.
+    # The export is also written in this environment, because Inspect needs older packages than this project's other
+    # environments.
     "inspect": ("3.11", ("-e", f"{HERE.parent}[inspect]", "inspect-ai==0.3.285")),
     "every-eval-ever": ("3.12", ("every-eval-ever==0.3.0",)),
     "tables": ("3.11", TABLES),

@@ -306,7 +306,7 @@ def main(words: list[str] | None = None) -> None:
         command.error(f"{arguments.step}: --network says which")
     for network in arguments.network:
         row = STEPS[arguments.step](arguments, network) if arguments.step in LISTS else STEPS[arguments.step](arguments)
-        # Written immediately, so that a time limit that strikes later does not lose it.
+        # The row is written immediately, so that a later time limit does not lose it.
         add(arguments.json, arguments.step, row)
         print(json.dumps(row), flush=True)
 

@@ -36,7 +36,8 @@ OVERLAP_COLORS: tuple[tuple[Color, Color], ...] = (
     *(("red", "green"), ("green", "red")),
     *(("red", "red"), ("green", "green")),
 )
-# Minimum length of line, outside the width of `NEARLY`, by which two boxes of one colour differ from other pairs.
+# Minimum length of line by which two boxes of one colour must differ from any other pair of boxes; lines within the
+# width of `NEARLY` count as equal.
 TOLD_APART_PX = 20
 NEARLY = np.ones((5, 5), np.uint8)
 # Range of the intersection over union of `overlapping_scene`'s boxes.

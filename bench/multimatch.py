@@ -43,7 +43,7 @@ DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals":
 
 @dataclass(frozen=True)
 class PathRow:
-    """Median CPU microseconds per pair of both; the median and minimum of their ratios; the largest difference."""
+    """Median CPU microseconds per pair of both programs; median and minimum of their ratios; largest difference."""
 
     coordinates: str
     human_fixations: str
@@ -96,7 +96,7 @@ def _timed(work: Callable[[], Floats]) -> tuple[Floats, float]:
 
 
 def measure(title: str, lengths: str, other_options: argparse.Namespace) -> PathRow:
-    """Measure both on the same pairs, in turn."""
+    """Measure both programs on the same pairs, in turn."""
     rng = generator("evaluate", other_options.seed)
     paths = scanpaths(rng, other_options.questions, (PREDICTED, PREDICTED), DECIMALS[title])
     paths += scanpaths(rng, other_options.questions * SUBJECTS, LENGTHS[lengths], DECIMALS[title])

@@ -32,7 +32,7 @@ ROOMS = ("hybrid", "tools", "graphs", "baselines", "training", "bench", "tests")
 
 @dataclass(frozen=True)
 class Subject:
-    """Files whose lines are mutated, and the tests that should detect it."""
+    """Files whose lines are mutated, and the tests that should detect the mutations."""
 
     sources: Sequence[str]
     tests: Sequence[str]
@@ -47,7 +47,8 @@ SUBJECTS: Mapping[str, Subject] = {
 def configuration(subject: Subject) -> str:
     """Return the lines of pyproject.toml that mutmut reads; its lists and numbers are written as in JSON."""
     marks = f"not shared_data and not slow{'' if subject.system else ' and not system'}"
-    # Without slow tests, search for simple examples and mutmut's timeout of fifteen times the tests' duration.
+    # Leave out the slow tests and the search for simpler examples, and shorten mutmut's timeout, which is fifteen times
+    # the tests' duration.
     quick = ["-n", "0", "-p", "no:cacheprovider", "-m", marks, "--hypothesis-profile", "unshrunk"]
     settings = {"source_paths": subject.sources, "also_copy": [*ROOMS, "pyproject.toml"]}
     settings |= {"pytest_add_cli_args": quick, "pytest_add_cli_args_test_selection": subject.tests}

@@ -93,7 +93,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class MatchStore:
-    """Caches matches in a folder, by the pixels of both views and the matcher's version; without a folder, it does not.
+    """Caches matches by the pixels of both views and the matcher's version in a folder, if one is given.
 
     With cached matches, the geometry can be measured again without the network.
     """

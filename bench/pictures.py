@@ -75,7 +75,7 @@ def make_pictures(out: Path, data: Path | None) -> list[str]:
 
 
 def of_quickstart(browser: _Browser, work: Path, out: Path) -> None:
-    """Take the image of the report that README's first command writes."""
+    """Take a screenshot of the report that README's first command writes."""
     hybrid(work, "quickstart", "--out", "quickstart")
     page = browser.open(work / "quickstart" / "site", "", FIRST_SCREEN)
     page.wait_for_selector(".front-tasks svg")
@@ -83,7 +83,7 @@ def of_quickstart(browser: _Browser, work: Path, out: Path) -> None:
 
 
 def of_recorded(out: Path, work: Path, data: Path) -> None:
-    """Take the image of GPT-4o's recorded answers."""
+    """Take a screenshot of the report on GPT-4o's recorded answers."""
     outputs = f"replay:{(data / 'blink_outputs' / 'GPT4o').resolve()}"
     blink = str((data / "blink").resolve())
     hybrid(work, "run", "blink", "--data", blink, "--model", outputs, "--backend", "classical", "--out", "gpt-4o")
@@ -112,7 +112,7 @@ def question_to_show(run: Path) -> str:
 
 
 def charts(page: Any, part: str, out: Path) -> None:
-    """Take a part of the overview, from its heading to the end of its last chart."""
+    """Take a screenshot of a part of the overview, from its heading to the end of its last chart."""
     section = page.locator(f"#s-{part}")
     page.wait_for_selector(f"#s-{part} svg")
     page.evaluate("scrollTo(0, 0)")
@@ -123,7 +123,7 @@ def charts(page: Any, part: str, out: Path) -> None:
 
 
 def conversations(page: Any, out: Path) -> None:
-    """Take the page of a question, down to the first image of a tool."""
+    """Take a screenshot of the page of a question, down to the first image of a tool."""
     top = page.locator("main").bounding_box()["y"]
     clip = {"x": 0, "y": top, "width": QUESTION["width"], "height": QUESTION["height"]}
     _save(page.screenshot(full_page=True, clip=clip), out)

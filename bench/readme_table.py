@@ -56,7 +56,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
 def cell(scored: Scored, task: str | None) -> str:
     """Format accuracy and interval of a task or of the mean over tasks: unanswered as wrong, then as a guess.
 
-    There is no interval if nothing was answered, and no second number if it is the same.
+    There is no interval if nothing was answered, and no second number if both are the same.
     """
     metric, other = (mean_of(scored, task, rule) for rule in RULES)
     answered = any(score.answer is not None for score in scored.scores if task in (None, score.task))
@@ -71,7 +71,7 @@ def mean_of(scored: Scored, task: str | None, rule: UnansweredRule = "wrong") ->
 
 
 def where_answered(scored: Scored, task: str | None) -> str:
-    """Return the accuracy on the answered questions in a task, or its mean over tasks, and their number."""
+    """Return the accuracy on the answered questions in a task, or its mean over tasks, and how many are answered."""
     scores = [score for score in scored.scores if task in (None, score.task)]
     answered = [score for score in scores if score.answer is not None]
     return f"{fraction(accuracy('', answered, macro=task is None).value)} ({len(answered)} of {len(scores)})"

@@ -66,7 +66,7 @@ class ScaleRow:
 
 @dataclass(frozen=True)
 class Bench:
-    """Runs commands of one checkout, the tree, in a separate folder."""
+    """Runs commands of the checkout `tree`; their files are in `folder`."""
 
     tree: Path
     folder: Path

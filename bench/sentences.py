@@ -68,12 +68,12 @@ MEMORY: Final = Path("/dev/shm")  # noqa: S108 - a folder of the system
 class Design:
     """True effects, and the design of the run that is simulated from them.
 
-    `presence` and `content` are the shares of wrong answers that become right (below 0: of right ones that become
-    wrong) with blank tools compared with alone, and with tool output compared with blank tools. `kept` is the share of
-    answers that repeat the previous one instead of being drawn again. `silent_alone` and `silent_tools` are the shares
-    of questions that the model refuses alone, and with tools (real or blank); `by_task` are the effects of tool output
-    in each task, in place of `content`. `lost` fails every question of the last task; `one_picture` puts all questions
-    in one cluster.
+    `presence` is the effect of blank tools compared with the model alone, and `content` the effect of tool output
+    compared with blank tools. An effect is the share of wrong answers that become right or, below 0, of right answers
+    that become wrong. `kept` is the share of answers that repeat the previous one instead of being drawn again.
+    `silent_alone` and `silent_tools` are the shares of questions that the model refuses alone, and with tools (real or
+    blank); `by_task` are the effects of tool output in each task, in place of `content`. `lost` fails every question of
+    the last task; `one_picture` puts all questions in one cluster.
     """
 
     name: str
@@ -321,7 +321,7 @@ def pair(
 
 
 def power(draws: int, seed: int) -> Iterator[str]:
-    """Return for each design the difference with 80 % power by draws without an effect, and how often it is found."""
+    """Return for each design the difference that draws without an effect give 80 % power, and how often it is found."""
     yield "| tasks | differing | 80 % power from, median | cannot show any | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for sizes, discordant in _DATA["power"]:

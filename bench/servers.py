@@ -57,7 +57,7 @@ def environment(name: str, cache: Path) -> Path:
     print(f"making {folder}: vLLM is 6 GB, llama.cpp compiles for ten minutes", file=sys.stderr)
     _run("uv", "venv", "-q", "--clear", "--python", sys.executable, str(folder))
     if name != "vllm":
-        # One compiler process per source file of llama.cpp would start at once.
+        # Without a limit, one compiler process per source file of llama.cpp would start at once.
         jobs = {"LLAMA_CPP_BUILD_JOBS": str(os.cpu_count() or 1)}
         jobs["CMAKE_ARGS"] = "-DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF"
         _install(programs, *SERVERS[name]["packages"], environment=jobs)
@@ -107,7 +107,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it, and wait until it answers. Raises `SystemExit` if it ends or does not answer in time."""
+        """Start the server, and wait until it answers. Raises `SystemExit` if it ends or does not answer in time."""
         with self._log.open("ab") as log:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
             self._process = subprocess.Popen(  # noqa: S603
@@ -124,7 +124,7 @@ class Server:
         raise SystemExit(f"{self._command[0]} did not come up: {self._log.read_text(errors='replace')[-3000:]}")
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """Stop it and its child processes."""
+        """Stop the server and its child processes."""
         process, self._process = self._process, None
         for item in (number, signal.SIGKILL) if process else ():
             try:
@@ -138,7 +138,7 @@ class Server:
 
 @contextmanager
 def running(server: Server) -> Iterator[Server]:
-    """Run the server from its first answer to the end of the block."""
+    """Yield once the server answers, and stop it when the context manager exits."""
     try:
         server.start()
         yield server
@@ -180,7 +180,7 @@ def litellm(cache: Path, folder: Path, upstream: str) -> Server:
 
 def transformers(cache: Path, folder: Path, *options: str) -> Server:
     """Run `transformers serve` from this environment."""
-    # It serves a single name, the name of the folder.
+    # The server offers a single model name, the name of the folder.
     (folder / MODEL).symlink_to(checkpoint(cache).resolve())
     (folder / "hub").mkdir()
     program = Path(sys.executable).with_name("transformers")

@@ -62,7 +62,7 @@ def measured(count: Count) -> list[dict[str, Any]]:
     rows = [size(name, [tool], count) for name, tool in tools.items()]
     rows.append(size("all tools", list(tools.values()), count))
     menus = {name: load("hybrid.benchmarks", name).card.tools_offered for name in names("hybrid.benchmarks")}
-    # If a card names none, all tools are offered, which already have a row.
+    # If a card names no tools, all tools are offered, and all tools together already have a row.
     rows += [size(f"menu of {name}", [tools[item] for item in menu], count) for name, menu in menus.items() if menu]
     return rows
 

@@ -27,14 +27,14 @@ class Compiled(Generic[G]):
         self._lock = threading.Lock()
 
     def begin(self) -> Future[G]:
-        """Start the build if not started; the future is done when it ends.
+        """Start the build unless it was started; return a future that is done when the build ends.
 
-        It continues if a waiting caller gives up.
+        The build continues if a waiting caller gives up.
         """
         with self._lock:
             if self._made is None:
                 self._made = Future()
-                # Mark it as running, so that a cancelled waiter cannot cancel it for the others.
+                # Mark the future as running, so that a cancelled waiter cannot cancel it for the other waiters.
                 self._made.set_running_or_notify_cancel()
                 threading.Thread(target=self._make, args=(self._made,), name="graph").start()
             return self._made

@@ -26,14 +26,14 @@ def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
 
 
 def _offers(ctx: SolverContext, *, published: bool) -> bool:
-    """Return whether tools are offered in the style's form (`published`), or in hybrid's, which its texts describe."""
+    """Return whether any tool is offered in the style's form (`published`) or, otherwise, in hybrid's own form."""
     return any(isinstance(tool, PublishedTool) is published for tool in ctx.tools_offered)
 
 
 def system_text(ctx: SolverContext) -> str:
     """Return the controller's instructions: budgets, coordinate frame, and the trust in each tool if measured.
 
-    The style's own text comes first, and is the only one if every tool has the style's form.
+    The style's own text comes first; it is the only text if every tool has the style's form.
     """
     system_texts = [ctx.style.system] if ctx.style.system and _offers(ctx, published=True) else []
     if not _offers(ctx, published=False):

@@ -1,4 +1,4 @@
-"""The controller for `langgraph dev` and Studio: takes a chat about images, returns it with the tool calls.
+"""The controller for `langgraph dev` and Studio: it takes a chat about images and returns the chat with the tool calls.
 
     uv run --group dev langgraph dev --no-browser      then POST /runs/wait with the input below
 
@@ -62,7 +62,7 @@ _opening = asyncio.Lock()
 
 @cache
 def shared() -> AskSetup:
-    """Return the model and tools of all questions. Raises `UsageError` for an unavailable model."""
+    """Return the model and tools shared by all questions. Raises `UsageError` for an unavailable model."""
     name, store = os.environ.get("HYBRID_MODEL") or "embedded", ImageStore(home() / "images")
     tools = [tool for _, tool in load_each("tools")]
     in_use = backends_in_use(tools, "auto", {})
@@ -104,7 +104,7 @@ def question(state: Mapping[str, Any], store: ImageStore) -> Question:
 
 
 def _file(path: str) -> bytes:
-    """Return the bytes of a file. Raises `DataError` for one outside the folder without checking whether it exists."""
+    """Return the bytes of a file. Raises `DataError` for a path outside the folder, whether or not the file exists."""
     folder = Path(os.environ.get(FOLDER) or ".").resolve()
     try:
         place = (folder / path).resolve()

@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
-# Assumed share of asks in which the model calls a tool, because a model is unknown before it is asked. This
-# makes 1.75 model calls per ask, within a factor of two both of a model that calls no tool (1) and of one that always
-# calls one (2), and closer to the latter, because benchmarks offer the tools that their questions need.
+# Assumed share of asks in which the model calls a tool: a model's habits are unknown before it is asked. The share
+# gives 1.75 model calls per ask. This is within a factor of two of a model that calls no tool (1 call) and of a model
+# that always calls a tool (2 calls). It is closer to 2, because benchmarks offer the tools that their questions need.
 SHARE_WITH_TOOL = 0.75
 ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
@@ -195,7 +195,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
-    # In such a style, calls are always written in the text.
+    # In a style with a `begin`, calls are always written in the text.
     read_from = "" if isinstance(tool, PublishedTool) and case.ctx.style.begin else call.read_from
     ran = case.ctx.style.ours(tool.card.name)
     if read_from or repairs:
@@ -320,7 +320,7 @@ class Controller(Solver):
         self.graph.begin()
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """Estimate from an answer without tools to all turns and tool calls used; the last turn is without tools."""
+        """Estimate the range from an answer without tools to all turns and tool calls; the last turn has no tools."""
         if limits.turns < 2 or not limits.tool_calls:
             return certain(CallPath(1, says=SAID))
         low = CallPath(1, 1, says=SAID)

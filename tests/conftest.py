@@ -33,7 +33,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # A file system in memory on Linux: making a small file takes a fortieth of the time of a disk.
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
-# Free space that the tests' folders need there; the default selection uses a tenth of a GB, all tests 0.6 GB.
+# Free space in memory that the tests' folders need. The default selection uses a tenth of a GB, and all tests use 0.6
+# GB.
 ROOM_BYTES = 4 * 2**30
 
 
@@ -362,7 +363,7 @@ def hub_servers() -> Any:
 
 @pytest.fixture
 def hub(hub_servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """A hub for huggingface_hub, which read its environment when it was imported; its cache is empty."""
+    """A hub with an empty cache, set in huggingface_hub itself, which reads the environment only at its import."""
     with hub_servers.serving() as server:
         from huggingface_hub import constants
 

@@ -3,9 +3,9 @@
     with serving() as hub:
         sha = hub.commit("owner/name", folder)      # HF_ENDPOINT=hub.url
 
-It serves the info of a data set or model with its commit, its file list in pages, and `resolve` with the hub's
-headers: large files redirect to another address that answers ranges. A gated repository is listed for everyone and
-given to the tokens in `readers` only. `faults` is a queue: each one replaces a response with a file's content.
+It serves the info of a data set or model with its commit, its file list in pages, and `resolve` with the hub's headers:
+large files redirect to another address that answers ranges. A gated repository is listed for everyone and given to the
+tokens in `readers` only. `faults` is a queue: each fault takes the place of one response that would contain a file.
 """
 
 import asyncio

@@ -57,7 +57,7 @@ class Block:
     line: int
     # File that its text is written to.
     file: str | None = None
-    # Table of that file whose first lines it becomes.
+    # Table of that file whose first lines the block becomes.
     table: str | None = None
     exit_code: int = 0
     # Module that the block needs.
@@ -154,7 +154,7 @@ def importable(module: str | None) -> bool:
 
 
 def write(block: Block, folder: Path, *, new: bool) -> str:
-    """Write a block that has a file, which must not exist if it is a new one; or its lines into its table.
+    """Write a block to its file, which must not exist if it is `new`, or insert its lines into the block's table.
 
     Return the name of the file.
     """

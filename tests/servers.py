@@ -64,7 +64,7 @@ class LocalServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Some tests are about a client that disconnects before the answer."""
+        """Ignore connection errors: some tests are about a client that disconnects before the answer."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -74,7 +74,7 @@ Listener = TypeVar("Listener", bound=ThreadingHTTPServer)
 
 @contextmanager
 def listening(server: Listener) -> Iterator[Listener]:
-    """Run the server on a thread inside the block."""
+    """Run the server on a thread until the context manager exits."""
     with server:
         # Seconds after which a server on a thread notices that it should stop.
         thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -23,7 +23,7 @@ class TooManyStepsError(AssertionError):
 
 
 class Steps:
-    """Counts the function calls of its block in this thread; beyond `limit` the work ends with an error."""
+    """Counts the function calls in a `with` block and thread; beyond `limit` calls the work ends with an error."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.count = limit, 0
@@ -45,7 +45,7 @@ class Steps:
 
 
 def assert_grows_linearly(work: Callable[[str], object], text_of: Callable[[int], str], size: int) -> None:
-    """Work on a text of `size` characters takes at most `MOST_GROWTH` times the processor time of an eighth of it.
+    """Check that a text of `size` characters takes at most `MOST_GROWTH` times the processor time of an eighth of it.
 
     One success in `TRIES` is enough, because other work on the machine only adds time. Both sizes are measured in
     turns.

@@ -373,7 +373,7 @@ def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple
 
 
 def _tool(question: Question, answer: str | None) -> Step:
-    """Return an output from which the specialist's rule derives this answer; a blank one says nothing."""
+    """Return a tool call whose output gives this answer by the specialist's rule, or reports nothing if it is None."""
     tool = TOOLS[question.route]
     args, data = _asked_and_found(tool, None if answer is None else COUNTS[answer])
     images: list[Json] = [ref.name for ref in _prompt(question).parts if isinstance(ref, ImageRef)]

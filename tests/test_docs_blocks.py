@@ -127,7 +127,7 @@ def said_in(copy: Path, *command: str) -> str:
 
 
 def the_one_line_is_a_rule(copy: Path) -> None:
-    """docs/in-the-tree.md: the rule of its tool belongs to that copy."""
+    """docs/in-the-tree.md: the rule of the page's tool belongs to the copy of the checkout."""
     (copy / "asked_rule.py").write_text(
         "import tools.rules as r; from hybrid.solving.rules import table; "
         "print(r.__file__, table().rules['IQ_Test'].tools[0])",
@@ -137,7 +137,7 @@ def the_one_line_is_a_rule(copy: Path) -> None:
 
 
 def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
-    """docs/in-the-tree.md: `hybrid tools new` writes the two files that it names, and the test passes."""
+    """docs/in-the-tree.md: `hybrid tools new` writes the two files that the page names, and the test passes."""
     message = said_in(copy, "hybrid", "tools", "new", "blank")
     text = Page.read("docs/in-the-tree.md").text.replace("\n", " ")
     (match,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", text)
@@ -149,7 +149,7 @@ def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
 
 
 def only_these_are_touched(copy: Path) -> None:
-    """docs/in-the-tree.md: it writes nothing outside of the named folders."""
+    """docs/in-the-tree.md: the page writes nothing outside of the folders below."""
     del copy
     blocks = [block for block in Page.read("docs/in-the-tree.md").blocks if block.file]
     touched = {block.file if block.table else str(Path(str(block.file)).parent) for block in blocks}

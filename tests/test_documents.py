@@ -16,7 +16,7 @@ PAGES = (
 )
 # Pages that a program writes whole.
 WRITTEN = frozenset(("by_task", "conformity", "conformity_pictures", "reproducing"))
-# At most this many, as `wc -w` counts.
+# Largest number of words of a page, as `wc -w` counts them.
 WORDS = {"README.md": 1_500, "CONTRIBUTING.md": 600}
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
@@ -88,7 +88,7 @@ def test_links_lead_somewhere(page: Path, command_lines: Any) -> None:
     wrong = []
     for path, anchor in LINK.findall(command_lines.prose(page.read_text())):
         target = (page.parent / path).resolve() if path else page
-        # Pages below it are generated from code: tests/test_site.py checks them.
+        # Pages below docs/reference are generated from code: tests/test_site.py checks them.
         if name_of(target).startswith("docs/reference/"):
             continue
         if not target.exists() or (anchor and anchor not in anchors(target)):
@@ -133,7 +133,8 @@ def test_the_families_that_are_said_to_load_are_those_that_do() -> None:
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     by_row = {tool: set(re.findall(r"`([^`]+)`", row[1])) for row in rows for tool in re.findall(r"`(\w+)`", row[0])}
     assert {tool: by_row[tool] for tool in loads} == {tool: set(families) for tool, families in loads.items()}
-    # If a library supports it one day, the row must be loaded and not stay in the last column.
+    # The last column lists families that the library lacks. If it supports one, the name must move to the column of
+    # those that load.
     spec = importlib.util.find_spec("transformers")
     library = {path.name for path in Path(str(spec and spec.origin)).with_name("models").iterdir()}
     absent = [name.strip() for row in rows for name in row[2].split(",") if name.strip()]

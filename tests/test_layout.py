@@ -24,7 +24,7 @@ ROOMS = ("hybrid", "tools", "graphs", "baselines", "training")
 EVERYTHING = frozenset(
     ("stats", "answers", "marks", "samples", "serving", "models", "solving", "benchmarks", "running")
 )
-# The packages that each one may import besides itself and the shared ones.
+# For each package, those that it may import besides itself and the shared packages.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
     # The packages of hybrid by what they may import; "hybrid" is its root, which uses the packages that do the work.
     "hybrid": frozenset(),
@@ -91,7 +91,7 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass(frozen=True)
 class Import:
-    """An import statement of a module for another one, at any depth and for types too, and the imported name."""
+    """An import of one module by another, at any depth and also if it is only for types, and the imported name."""
 
     importer: str
     module: str

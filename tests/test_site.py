@@ -255,7 +255,7 @@ def test_nothing_is_asked_of_another_host(pages: dict[Path, Parsed], built: Path
         match for text in styles for match in re.findall(r"(?:url\(|@import )\s*['\"]?((?:https?:)?//[^)'\"]+)", text)
     ]
     assert fetched == []
-    # The theme loads the program that draws these if a page has one.
+    # If a page has such a diagram, the theme loads the program that draws it.
     assert [path.name for path, page in pages.items() if 'class="mermaid"' in path.read_text()] == []
 
 
@@ -335,7 +335,7 @@ def test_every_variable_of_the_environment_is_listed() -> None:
             if path != ROOT / "hybrid" / "config" / "environment.py":
                 read |= set(re.findall(r"(?<![A-Z_])HYBRID_[A-Z_]*[A-Z]", path.read_text()))
     values = {variable.name for variable in VARIABLES}
-    # For a variable with the name of a benchmark in it, the code has the prefix, and an example.
+    # Of the variables that contain the name of a benchmark, the code has only the prefix and one example.
     assert read - {"HYBRID_DATA", "HYBRID_DATA_BLINK"} == values
 
 
@@ -343,7 +343,7 @@ def test_every_exit_code_is_listed() -> None:
     texts = [path.read_text() for path in (ROOT / "hybrid" / "cli").glob("*.py")]
     numbers = {int(code) for text in texts for code in re.findall(r"^ +return (\d+)(?: if .*)?$", text, re.MULTILINE)}
     numbers |= {int(code) for text in texts for code in re.findall(r"\breturn .* else (\d+)$", text, re.MULTILINE)}
-    # Those of signals are computed, and 141 is set by the stream whose reader has left.
+    # Exit codes of signals are computed, and 141 is set by the output stream whose reader has left.
     assert numbers == set(EXIT_CODES) - {129, 141, 143}
     assert "141" in (main.__doc__ or "")
 

@@ -87,7 +87,7 @@ def serve(request: socket.socket) -> None:
             _watch(about, *fds)
         for fd in fds:
             os.close(fd)
-        # The process that watched the worker before has ended with it.
+        # The process that watched the previous worker has ended with that worker.
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 

@@ -90,7 +90,7 @@ Named = tuple[str, Box]
 
 
 class Fit(NamedTuple):
-    """Each candidate's overlap, 0..1, with the detected object; the best one, None if undecided; its confidence."""
+    """Each candidate's overlap, 0..1, with the detected object; the best box, None if undecided; its confidence."""
 
     overlaps: tuple[float, ...]
     best: int | None
@@ -228,7 +228,7 @@ def report(
     """Build the tool output from the fit.
 
     Returns:
-        Evidence with `LocalizationData` and an overlay. The confidence is that `best` is right.
+        Evidence with `LocalizationData` and an overlay. The confidence is the probability that `best` is right.
     """
     boxes: list[Json] = [
         {"label": candidate.label, "box_px": corners(candidate.box), "overlap_0_1": value}

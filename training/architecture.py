@@ -33,7 +33,7 @@ FOUND: Final = 0.3
 EMBEDDING_SPREAD: Final = 0.1
 # Periods of the waves that initialise a number's token, by its number of decimals.
 PERIODS: Final = {1: (2.0, 1.0, 0.5, 0.25), 2: (2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03)}
-# Share of such a token's norm that the waves have; the rest distinguishes it from all others.
+# Share of a number token's norm that the waves have; the rest distinguishes the token from all others.
 IN_WAVES: Final = 0.7
 
 
@@ -86,8 +86,8 @@ def prepare(model: Any, words: Any) -> None:
 
     Decimal numbers are initialised as cosines and sines of their value, so that adding a constant is a rotation and
     close numbers are similar. In the first layer three heads look 1, 2 and 3 tokens back and copy those tokens into
-    separate channels: with a bias a for the query and the same bias, rotated by the angles of that distance, for the
-    key, rotary positions make the score a sum of cos((distance - back) angle). In the third layer heads match these
+    separate channels: the query has a bias, and the key has the same bias rotated by the angles of that distance, so
+    that rotary positions make the score a sum of cos((distance - back) angle). In the third layer heads match these
     copies with each other and with the current token, and write the matched token or its predecessor (induction heads,
     Olsson et al. 2022). Training may change all of this.
     """
@@ -107,8 +107,8 @@ def prepare(model: Any, words: Any) -> None:
             _look_back(first, head, head + 1)
             _carry(first, head, seen, NOTED * note)
         item, two = notes[0], notes[1]
-        # Copy: find the position whose second-last token equals the last token here. Look up: the token two before an
-        # equal one.
+        # A head that copies finds the position whose second-last token equals the last token here. A head that looks up
+        # reads the token two before an equal token.
         for head, (query, key, value) in enumerate(
             ((item, two, seen), (seen, item, seen), (item, seen, two), (seen, seen, two), (two, item, seen))
         ):

@@ -1,8 +1,8 @@
 """The conversations that the embedded model learns from: the real solvers answer generated questions.
 
 A teacher that knows the right answer replaces the model, so system text, menu, calls, findings, pictures and faults are
-those of a real run. Conversations about one kind of question are then recombined: the question of one with the finding
-of another and the answer that this finding supports; numbers in the questions are changed, too.
+those of a real run. Conversations about one kind of question are then recombined: the question of one conversation gets
+the finding of another and the answer that this finding supports. Numbers in the questions are changed, too.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def hold(batch: Batch, folder: Path) -> Iterator[dict[str, Any]]:
 async def _hold_all(
     benchmark: Benchmark, questions: Sequence[Question], service: CachedTools
 ) -> tuple[list[Held], list[Held], list[Held]]:
-    """Generate conversations without tools, with them, and with blank ones."""
+    """Generate conversations without tools, with tools, and with blank tools."""
     tools_offered: tuple[Tool, ...] = tuple(load("tools", name) for name in benchmark.card.tools_offered)
     without, helped, blanked = Teacher(), Teacher(), Teacher()
     real, config = ToolCondition(service), RunConfig("", model="embedded")
@@ -160,7 +160,7 @@ def has_tool_call(stored: Held) -> bool:
 
 
 def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
-    """Yield each question with findings of its kind, with other numbers in it, and with a fault."""
+    """Yield variants of each question: with other numbers and findings of its kind, and some with a fault."""
     absent = f"{Fault.TOOL_ERROR.value}: {load_solver('controller').texts['not_available']}"
     for mine in helds:
         for _ in range(RECOMBINED):
@@ -176,7 +176,7 @@ def finding_of(stored: Held) -> ToolMessage:
 
 
 def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
-    """Yield the conversation with another finding and its answer; nothing if the answer would be read differently."""
+    """Yield the conversation with another finding and the answer that it supports; nothing if it supports none."""
     answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:
         return

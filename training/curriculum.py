@@ -32,9 +32,10 @@ def share(kind: str, spent: float) -> float:
 
 
 def draw_batches(lessons: Lessons, steps: int, tokens: int, seed: int) -> Iterator[list[Lesson]]:
-    """Yield all batches: forms by weight, tasks of a form by the square root of their number, similar lengths.
+    """Yield all batches of lessons; the lessons of a batch have similar lengths.
 
-    `tokens` is the size of a batch, including the padding of shorter lessons.
+    Forms are drawn by weight, and the tasks of a form by the square root of their number of lessons. `tokens` is the
+    size of a batch, including the padding of shorter lessons.
     """
     rng = random.Random(seed)
     forms = lessons.forms

@@ -1,4 +1,4 @@
-"""Short exercises without pictures in copying and looking up, which an untrained network must learn first.
+"""Short exercises in copying and looking up, without pictures; an untrained network must learn these skills first.
 
     a list, repeated; letters with values, then values with their letters; letters with boxes or fixations, then these
     boxes, or boxes around the fixations, as in a call; the number of an image, then the option that names it; letters
@@ -88,7 +88,7 @@ def _relation_drill(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
 
 
 def _which_colour(rng: random.Random, items: list[Thing]) -> tuple[str, str]:
-    """Ask about the only thing of a shape, if one of the shapes occurs once."""
+    """Ask about the only thing of a shape, if any shape occurs exactly once."""
     shapes = Counter(name.round for name in items)
     single = [item for item in items if shapes[item.round] == 1]
     if not single:

@@ -3,8 +3,8 @@
     train(Path("conversations"), Path("checkpoint"), Schedule(steps=2200))
 
 If no tool helps, the model describes the picture before it answers (`sight.py`). In addition, each picture token is
-trained to predict colour, shape and place of the thing that it shows. All replies of the assistant are learnt, calls
-and answers, from the same tokens as at inference.
+trained to predict the colour, shape and place of the thing that the token shows. All replies of the assistant are
+learnt, calls and answers, from the same tokens as at inference.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from training.sight import View
 FRACTION: Final = r"[01]\.\d\d"
 ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth")
 HALF_X: Final = 0.04
-# Half the sides of the box around a fixation, as fractions of the image: about one degree of sight.
+# Half the sides of the box around a fixation, as fractions of the image: about one degree of visual angle.
 HALF_Y: Final = 0.06
 
 
@@ -102,7 +102,7 @@ def localization(ask: TaughtAsk) -> ToolCall:
 def saliency(spots: str = "") -> Call:
     """Call saliency with the boxes in the text, or with boxes around the fixations that a pattern finds there.
 
-    Each has the letter of its option.
+    Each box has the letter of its option.
     """
 
     def call(ask: TaughtAsk) -> ToolCall:
@@ -194,7 +194,7 @@ def count(ask: TaughtAsk, text: str) -> str | None:
 
 
 def path(ask: TaughtAsk, text: str) -> str | None:
-    """Return the three lists."""
+    """Return the three lists of a scanpath: x, y and duration."""
     lists = [re.search(rf"^{axis} [^=\n]*= (\[[^\]\n]*\])", text, re.MULTILINE) for axis in "XYT"]
     if not all(lists):
         return None

@@ -36,13 +36,13 @@ MIN_VALUE: Final = 0.12
 MIN_AREA: Final = 0.0008
 # Largest area of a region that counts as the rim of the thing next to it, as a share of the thing's area.
 SWALLOWED: Final = 0.15
-# Largest distance from the thing's middle to the region's, in square roots of its area.
+# Largest distance from the middle of the thing to that of such a region, in square roots of the thing's area.
 REACH: Final = 0.8
 # Overlap (intersection over union) with an ellipse from which a region counts as round.
 ROUND: Final = 0.93
 
 
-# Least share of a part of a picture for a thing in it to be named.
+# Smallest share of a part of a picture that a thing must fill to be named.
 MIN_SHOWN: Final = 0.05
 # Width over height from which a picture is two pictures side by side.
 PANORAMA: Final = 2.0
@@ -85,10 +85,10 @@ def seen(pixels: Pixels) -> tuple[Thing, ...]:
 
 
 def patches(pixels: Pixels, rows: int, columns: int) -> list[Thing | None]:
-    """Return the thing in each of rows x columns equal parts, row by row: the largest one above `MIN_SHOWN`.
+    """Return, row by row, the largest thing in each of rows x columns equal parts of a picture.
 
-    Two pictures side by side have half of the columns each, and places are relative to each picture, as in the
-    descriptions.
+    The result for a part is None if no thing fills more than `MIN_SHOWN` of it. If the image is two pictures side by
+    side, each picture gets half of the columns, and places are relative to the picture, as in the descriptions.
     """
     height, width = pixels.shape[:2]
     if width >= PANORAMA * height:

@@ -16,7 +16,8 @@ from hybrid.plugins.registry import load
 
 KINDS = tuple(Kind)
 CHOICES = ("yes", "no", "the left one", "2", "A", "is", "右", "The Cat (B)", "", "none of the above", "x" * 40, "left")
-# The first byte, modulo `OFFICIAL` + 2, that selects the official parsers of views; the next selects a call in text.
+# Value of the first byte, modulo `OFFICIAL` + 2, that selects the official parsers of views. The next value selects the
+# reader of calls in text.
 OFFICIAL = len(KINDS)
 
 

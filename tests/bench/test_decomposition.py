@@ -38,5 +38,5 @@ def test_the_intervals_of_regular_estimates_hold_the_truth():
             shares = bench.coverage(model, expected_values, design, simulations=6, seed=1)
             results += [share for name, share in shares.items() if expected_values[name].regular(design)]
     assert len(results) > 80
-    # Intervals of nominally 90 % are too low, of 99 % too high.
+    # The coverage of intervals of nominally 90 % would be below this range, and that of 99 % above it.
     assert 0.93 <= np.mean(results) <= 0.97

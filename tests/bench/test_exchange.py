@@ -26,7 +26,8 @@ def test_results_are_of_every_reader_that_the_command_runs() -> None:
 
 def test_every_format_of_results_but_the_submission_has_a_reader() -> None:
     exporters = {path.stem for path in (exchange.HERE.parent / "hybrid" / "exporting").glob("[a-z]*.py")} - {"base"}
-    # An environment for verifiers holds no results; tests/hybrid/exporting/test_verifiers.py evaluates in one.
+    # The export for verifiers is an environment without results; tests/hybrid/exporting/test_verifiers.py evaluates in
+    # it.
     assert exporters - {form for form, _, _ in exchange.EXPORTS} == {"submission", "verifiers"}
 
 

@@ -11,7 +11,7 @@ from bench.peers import SAME_NUMBERS, PeerRun, check_answers, main, with_ratios
 @pytest.mark.system
 def test_programs_answer_the_same_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch", reason="torch is of the extra local")
-    # Those whose package is not installed are left out, and the command says so.
+    # Programs whose package is not installed are left out, and the command says so.
     programs = ("loader", "http", "litserve", "inspect", "hybrid")
     words = [word for name in programs for word in ("--program", name)]
     main([*words, "--work", "detection", "--images", "4", "--repeat", "1", "--json", str(tmp_path / "runs.json")])
@@ -41,7 +41,7 @@ def test_a_program_that_answers_otherwise_is_refused(program: str, answers: list
 def test_answers_of_the_same_network_are_accepted() -> None:
     for program in SAME_NUMBERS:
         check_answers("depth", program, [0.25, 0.5000001], [0.25, 0.5])
-    # The tool's own reading of the network is another number.
+    # hybrid returns the tool's reading of the network's output, so its numbers differ.
     check_answers("depth", "hybrid", [0.9, 0.8], [0.25, 0.5])
 
 

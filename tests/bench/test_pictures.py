@@ -60,7 +60,7 @@ def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_da
 
 
 def _check_same_size(folder: Path, names: list[str]) -> None:
-    """Check that each has the size of the committed one, within a few pixels because fonts differ."""
+    """Check that each picture has the width of the committed picture and, because fonts differ, about its height."""
     for name in names:
         with Image.open(folder / name) as item, Image.open(FOLDER / name) as other:
             assert item.width == other.width

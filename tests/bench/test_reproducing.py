@@ -54,7 +54,7 @@ def test_the_committed_sheet_has_the_numbers_that_scorers_gave() -> None:
     rows = committed()
     whos = {row["who"] for row in rows if row["status"] == "reproduced" and row["benchmark"] == "blink"}
     assert whos == {"GPT-4o", "GPT-4V", "LLaVA-v1.6-34B", "Qwen-VL-Max"}
-    # Three models, 33 cells each in Tables 2, 3 and 5; the four of Table 4 repeat two columns of Table 2.
+    # Each of three models has 33 cells in Tables 2, 3 and 5; the four cells of Table 4 repeat two columns of Table 2.
     scored = Counter(
         row["status"]
         for row in rows
@@ -88,6 +88,6 @@ def test_a_recomputed_cell_proves_nothing(without_data: tuple[Verdict, ...]) -> 
     assert all("recomputed" in verdict.cell.note for verdict in unread)
     macros = [v for v in without_data if (v.cell.source, v.cell.split, v.cell.metric) == MACRO]
     blink = {verdict.cell.who: verdict.status for verdict in macros}
-    # Their averages would depend on recomputed cells.
+    # The averages of these models would depend on recomputed cells.
     assert {blink[who] for who in ("GPT-4o", "GPT-4V", "Gemini Pro", "Claude 3 OPUS", "GPT-4 Turbo")} == {"absent"}
     assert blink["CogVLM"] == "follows"

@@ -39,7 +39,7 @@ class Case:
     task: str
     # The answers, one per ask.
     replies: tuple[str, ...]
-    # The call before its answer.
+    # The tool that is called before each answer.
     tool: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 

@@ -36,7 +36,7 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     for quantity, full in (("tokens in", 400.0), ("tokens out", 40.0), ("cost", pytest.approx(480e-6))):
         assert (outcomes[quantity, "whole"].value, outcomes[quantity, "whole"].note) == (full, "")
         assert (outcomes[quantity, "some"].value, outcomes[quantity, "some"].note) == (None, text)
-    # A unit that is unknown for one of them is not compared.
+    # A unit that is unknown for one of the solvers is not compared.
     cost = cells("cost")
     assert ("USD per question", "whole") not in cost
     assert (cost["seconds per question", "whole"].note, cost["seconds per question", "some"].note) == ("", text)
@@ -48,7 +48,7 @@ def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any],
     options = {**SAMPLE, "solvers": Agent(ask_with_price), "model_arg": {"price": "1/2"}}
     hybrid.run("blink", **options, **budget)
     assert finished() == asked
-    # A larger one continues.
+    # With a larger budget the run continues.
     hybrid.run("blink", **options)
     assert finished() == 4
 

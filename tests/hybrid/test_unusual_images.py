@@ -39,7 +39,7 @@ def test_a_server_and_the_tools_are_shown_one_picture(tmp_path: Path, odd: Odd) 
     assert (image.sha256 == hashlib.sha256(data).hexdigest()) is odd.plain
     if (expected := seen(odd.seen)) is not None:
         assert np.abs(server - expected).mean() <= odd.off
-    # Storing it again, also in another process, gives the same one; nothing is converted twice.
+    # Storing the picture again, also in another process, gives the same image; nothing is converted twice.
     by_path = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
     assert ImageStore(tmp_path).put(data, "row 8") == image
     assert {path: path.stat().st_mtime_ns for path in by_path} == by_path

@@ -39,7 +39,7 @@ def alpha() -> Image.Image:
 
 
 def seen(mode: Seen) -> npt.NDArray[np.int16] | None:
-    """Return the picture of a file as a person sees it; None if it only matters that all decode the same one."""
+    """Return the picture of a file as a person sees it; None if it only matters that all decoders agree."""
     colour, grey = scene(), scene().convert("L").convert("RGB")
     white = Image.new("RGB", colour.size, "white")
     pictures = {
@@ -186,7 +186,7 @@ class Odd:
     data: Callable[[], bytes]
     seen: Seen = "colours"
     plain: bool = False
-    # Greatest mean difference to the picture seen, out of 255.
+    # Largest accepted mean absolute difference from the expected picture (0..255).
     off: float = 1.0
 
 

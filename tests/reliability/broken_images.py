@@ -31,7 +31,7 @@ class Case:
 
     @cached_property
     def data(self) -> bytes:
-        """Its bytes, made on first use: two of them take long."""
+        """Bytes of the file, made on first use, because two of the files take long to make."""
         return self.make()
 
 

@@ -88,7 +88,7 @@ ERRORS: Mapping[Fault, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Request:
-    """One request: its question (-1 if it names none), how many came for it before, and its content."""
+    """One request: its question (-1 if it names none), the number of earlier requests for it, and its content."""
 
     question: int
     before: int

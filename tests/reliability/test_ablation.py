@@ -107,8 +107,9 @@ def test_a_budget_is_of_all_runs_together_and_the_same_command_goes_on(
         assert (result.code, result.out) == (3, "")
         assert "stopped with 4 questions open and 4 of 5 runs not started" in result.err
         server.seen.clear()
-        # The full menu takes 8 calls and none 4; one question of the third run (2 calls) is finished. Each checks if
-        # the model sees, and if it offers tools, if it calls them and sees their pictures: 3 + 1 + 3 calls.
+        # The run with the full menu takes 8 calls and the run without tools 4; one question of the third run (2 calls)
+        # is finished. Each run checks whether the model sees and, if the run offers tools, whether the model calls them
+        # and sees their pictures: 3 + 1 + 3 calls.
         result = hybrid(*ablate_arguments(data, server.url, out, "--run-max-calls", 21, "--concurrency", 1))
         assert (result.code, len(server.seen)) == (3, 14)
         assert "3 questions open and 2 of 5 runs not started: the budget of 21 model calls is spent" in result.err
@@ -148,7 +149,7 @@ def test_a_refusal_ends_all_and_a_failed_question_is_named(data: Path, tmp_path:
     with FaultyServer(plan=always(Fault.WRONG_KEY)) as server:
         result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth"), code=2)
         assert "401 Unauthorized" in result.err
-        # A key that the server refuses ends it before anything is written.
+        # A key that the server refuses ends the ablation before anything is written.
         assert list(out.iterdir()) == []
         server.plan = only({2: Fault.BAD_REQUEST})
         result = hybrid(*ablate_arguments(data, server.url, out, "--vary", "depth", "--json"), code=3)

@@ -96,8 +96,8 @@ def test_a_thousand_requests_at_once_are_answered_each_once(
     assert texts == {number: answer_to(number) for number in range(1, count + 1)}
 
 
-# Largest share of lost questions. Seven of the ten faults are retried, so 0.35 ** 4 of the calls, two per question, end
-# without a reply: 3 %.
+# Largest share of lost questions. Seven of the ten faults are retried, so a share of 0.35 ** 4 of the calls ends
+# without a reply. With two calls per question, this is 3 % of the questions.
 LOST = 0.08
 # Largest number of requests per question: a tool call, a repeated call with corrected arguments, an answer, a repeated
 # empty answer and a request in flight when the circuit opened, each with its retries.
@@ -198,7 +198,7 @@ def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
         result = hybrid(*arguments, code=3)
         assert "the account is out of credit or quota: top it up" in result.err
         assert "Traceback" not in result.err
-        # All questions are answered except the refused one, which does not end the run.
+        # The run stops before it has asked every question.
         assert len(server.asked()) < COUNT
         paid = {number for number in server.asked() if number != 3}
         server.plan, mark = only({}), len(server.seen)
@@ -265,7 +265,7 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
     assert tried_in_vain.is_set()
     assert result.code == 0
     assert result.report["outcomes"] == {"answered": count}
-    # Each request in flight when it went down is sent again, and few check whether it is back.
+    # Each request in flight when the server went down is sent again, and few requests check whether it is back.
     assert len(server.seen) <= 2 * count + 2 * int(IN_FLIGHT)
 
 

@@ -51,7 +51,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
 def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
     tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
 ) -> None:
-    """Its workers end with it: a request without a receiver would still be paid."""
+    """The workers end with the run: a request without a receiver would still be paid for."""
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     count, values = 60, (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
     with FaultyServer() as server:
@@ -88,7 +88,7 @@ def wait_until_still(server: FaultyServer) -> int:
 def test_a_killed_run_of_weights_in_this_process_goes_on(
     tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
-    """A model without a server: finished answers are kept, each question once."""
+    """The model has no server: finished answers are kept, and each question is answered once."""
     pytest.importorskip("torch", reason="the extra `local` is not installed")
     from bench._tiny_qwen import teach
 

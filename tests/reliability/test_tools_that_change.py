@@ -20,7 +20,7 @@ return [Evidence(f"The image is {share:.0%} WORD.", {"share_0_1": share}, 1.0) f
 
 @dataclass(frozen=True)
 class Checkout:
-    """A copy of the checkout's tools with the rest of it, a folder of own tools, and a run of both."""
+    """A checkout with copies of the tools and links to the rest, a folder of own tools, and a run that uses both."""
 
     path: Path
     own: Path
@@ -47,7 +47,7 @@ def write(folder: Path, word: str, white: str = "255") -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path, questions: Questions) -> Iterator[Checkout]:
-    """It offers crop, from the checkout, and brightness, from outside, which the model calls."""
+    """Its run offers crop from the checkout, and brightness from outside; the model calls brightness."""
     path, current = tmp_path / "checkout", tmp_path / "own"
     shutil.copytree(ROOT / "tools", path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     for room in ("hybrid", "graphs", "baselines"):

@@ -139,7 +139,7 @@ async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
 
 @pytest.mark.parametrize("field", ["weights", "path", "url", "device", "backend", "model", "file", "images_dir"])
 def test_only_the_user_says_where_weights_and_files_are(field: str) -> None:
-    """They are options of the command line; no tool takes such an argument, and unknown ones are refused."""
+    """Both are options of the command line; no tool takes such an argument, and unknown arguments are refused."""
     for name in names("tools"):
         tool = load("tools", name)
         assert field not in tool.args.model_fields, name

@@ -129,7 +129,7 @@ def test_names_of_files_are_text_and_never_names_of_files_of_ours(tmp_path: Path
     names = ["<script>alert(1)<script>.png", "\u202egnp.png", "a\nb.png", "-o.png", "' onerror='x.png", "bad\udcff.png"]
     for name in names:
         (folder / name).write_bytes(b"no image")
-    # The first of them is an image, so that a picture of it is written.
+    # The file whose name sorts first is an image, so that a picture of it is written.
     (folder / min(names)).write_bytes(fakes.encoded(fakes.pixels(1, (80, 60))))
     outside = tmp_path / "outside"
     outside.write_bytes(b"precious")

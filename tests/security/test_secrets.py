@@ -163,7 +163,7 @@ def _streams(finished: "subprocess.CompletedProcess[str]") -> list[tuple[str, st
 
 def test_a_run_with_replies_and_errors_that_hold_every_key(place: Place, echo: Echo) -> None:
     echo.statuses[:] = [200, 500, 200, 400, 500, 500, 200]
-    # The returned tools look like calls that were left in the text.
+    # The server returns the tools of the request, which look like calls that were left in the text.
     result = run(place, "--solver", "mllm", "--solver", "controller", "--allow", "toolless", "--json")
     scored = hybrid(place, "score", place.out, "--json")
     # Check that the secrets were sent at all.

@@ -13,7 +13,7 @@ NETWORKS = frozenset({"depth_checkpoint", "things_checkpoint"})
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use one of them `system`, except the contract, which selects it by backend."""
+    """Mark tests that use one of `NETWORKS` as `system`, except the contract, which marks its tests by backend."""
     for item in items:
         if item.path.name != "test_contract.py" and not NETWORKS.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")

@@ -59,7 +59,8 @@ VARIANTS: Mapping[str, Sequence[dict[str, Json]]] = {
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 TINY: Mapping[str, str] = stored(__file__, "TINY")
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
-# Two backends for each change, one that needs another tool; all of them, with their networks, in `-m system`.
+# The default selection tests two backends, one of which needs another tool; `-m system` tests all backends with their
+# networks.
 QUICK = {("crop", "classical"), ("depth", "classical")}
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_what_a_head_predicts_is_read_from_its_configuration(depth_checkpoint: C
 def test_the_border_of_a_picture_at_its_own_size_is_no_part_of_its_map(depth_checkpoint: Checkpoints):
     """DINOv2's heads see a picture with a border up to the next 14 px (`CenterPadding` in the authors' notebook).
 
-    Half of it, rounded down, is above and left.
+    Half of the border, rounded down, is above and left.
     """
     model = DepthModel(str(depth_checkpoint("dpt_dinov2")), "cpu")
     prepared = model.prepare(np.random.default_rng(0).integers(0, 256, (67, 93, 3)).astype(np.uint8))

@@ -144,7 +144,7 @@ def test_pieces_of_other_noise_do_not_continue_it(seed: int) -> None:
     reference[120:, 160:] = 0
     others = [picture[120:, 160:] for picture in pictures[1:]]
     assert solve([reference, *others]).data["best"] is None
-    # As a texture, the noise continues.
+    # The noise continues like a texture, so the piece cut from this picture is chosen.
     evidence = solve([reference, others[0], own])
     assert evidence.data["best"] == 1
     assert evidence.confidence > 0.9

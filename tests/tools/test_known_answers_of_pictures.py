@@ -197,7 +197,7 @@ def shuffled(lines: list[TextLine]) -> list[TextLine]:
 
 @pytest.fixture(scope="module")
 def three_lines(rapid: LearnedOcr) -> list[TextLine]:
-    """Return lines that the package reads on the page of three lines, which are right."""
+    """Return the lines that the package reads, correctly, on the page of three lines."""
     backend = LearnedOcr()
     read: list[list[TextLine]] = []
     backend._model = Misreading(rapid.model, lambda lines: read.append(lines) or lines)

@@ -32,7 +32,7 @@ IMAGENET = (np.array((0.485, 0.456, 0.406)), np.array((0.229, 0.224, 0.225)))
 
 
 def picture(height: int, width: int) -> Pixels:
-    """Smooth in x and y, red bright, green in the middle, blue dark."""
+    """Return a picture that is smooth in x and y: red is bright, green is medium and blue is dark."""
     y, x = np.mgrid[:height, :width].astype(np.float32)
     wave = 30 * np.sin(6 * x / width) + 25 * np.cos(9 * y / height)
     return np.stack([180 + wave, 110 + 0.6 * wave, 60 - 0.8 * wave], axis=2).astype(np.uint8)
@@ -40,7 +40,7 @@ def picture(height: int, width: int) -> Pixels:
 
 @contextmanager
 def reaching(network: Any) -> Iterator[list[dict[str, Any]]]:
-    """Record the arguments of every call of a torch module by name, unnamed ones by number."""
+    """Record the arguments of every call to a torch module: keyword arguments by name, positional ones by index."""
     seen: list[dict[str, Any]] = []
 
     def keep(module: Any, unnamed: tuple[Any, ...], mapping: dict[str, Any]) -> None:
@@ -147,8 +147,8 @@ def test_sam_sees_the_picture_and_its_prompts_at_the_scale_of_its_input(
 ):
     """SAM 2 scales both sides to 1024 px (128 here), and its prompts likewise.
 
-    `SAM2Transforms` in sam2/utils/transforms.py of facebookresearch/sam2: a square without padding, points times the
-    resolution over the sides of the image, boxes as points.
+    `SAM2Transforms` in sam2/utils/transforms.py of facebookresearch/sam2: the input is a square without padding, points
+    are multiplied by the resolution over the sides of the image, and the corners of boxes are treated as points.
     """
     model, pixels = segmenter(str(things_checkpoint("sam2")), "cpu"), picture(*size)
     (height, width), side = size, 128

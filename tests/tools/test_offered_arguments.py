@@ -33,7 +33,7 @@ CROSS_FIELD: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     ),
     "segmentation": lambda args: bool(args.get("points") or "box" in args) != ("words" in args),
 }
-# Items of a list that may be empty: no schema says how many it may have.
+# Largest number of items to draw for a list whose schema gives no upper limit.
 LONG = 2
 
 

@@ -54,13 +54,13 @@ def test_generated_questions_are_answered_whatever_the_light_and_marks_are_found
 
 
 def test_a_picture_of_one_hue_leaves_it_undecided() -> None:
-    # Two greys, one twice as dark as the other: a hue that everything shares is no evidence about either.
+    # Two greys, one twice as dark as the other: a hue that the whole picture shares is no evidence about either grey.
     greys = [GREY, (0.15, 0.15, 0.15), GREY]
     places = two((30, 100), (90, 100))
     output = ask(painted(greys, [1.0, 0.8, 0.6]), places)
     assert (output.data["darker_index"], output.data["same"], output.confidence) == (None, False, 0.3)
     assert "one hue, flat" in output.text
-    # One coloured paint beside them is enough to compare.
+    # With coloured paints in the picture, the tool can compare the two points.
     assert ask(painted([GREY, BLUE, RED], [1.0, 0.8, 0.6]), places).data["probability_0_1"] is not None
 
 

@@ -118,7 +118,7 @@ def test_attention_to_artifacts_is_that_of_their_sound_neighbours():
 
 @pytest.mark.parametrize("family", ["dinov2", "dinov3"])
 def test_the_class_tokens_attention_of_the_last_layer_is_read(things_checkpoint: Checkpoints, family: str) -> None:
-    """Return row 0 of the last layer, mean of the heads, without the columns of the class token and the registers."""
+    """The attention is row 0 of the last layer, averaged over the heads, without the class token and the registers."""
     import torch
 
     from tools.saliency.models import Attention

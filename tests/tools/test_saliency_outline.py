@@ -1,4 +1,4 @@
-"""The box of a salient thing at full resolution, on pictures of all shapes; without a clear one it is approximate."""
+"""The box of a salient thing at full resolution, on pictures of all shapes; without a clear thing it is approximate."""
 
 import cv2
 import numpy as np

@@ -171,7 +171,7 @@ def test_a_mask_is_enlarged_pixel_centre_on_pixel_centre(things_checkpoint: Chec
 
 
 def test_a_mask_by_colour_of_a_large_picture_is_centred_on_the_thing():
-    """If they were enlarged from the upper left pixels, a mask's opposite edges would be off in opposite directions."""
+    """A mask enlarged from its upper left pixels would have opposite edges that are off in opposite directions."""
     pixels = np.full((1200, 1600, 3), (170, 150, 120), np.uint8)
     pixels[301:901, 399:1201] = (40, 60, 200)
     output = ask(GrabCut(), pixels, box={"x0": 399, "y0": 301, "x1": 1201, "y1": 901})

@@ -1,8 +1,8 @@
 """Dense features of a vision transformer: one vector per patch, read at points of the image.
 
 The networks are DINOv2 (Oquab et al. 2024), also with registers, and DINOv3 (Siméoni et al. 2025), through
-transformers. The image is resized but never cropped, so every point keeps its relative position. `models.py` has the
-other family; `FeatureModel` is their common type:
+transformers. The image is resized but never cropped, so every point keeps its relative position.
+`tools/semantic_correspondence/models.py` has the other family, and `FeatureModel` is the common type:
 `feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
 """
 
@@ -87,7 +87,7 @@ class DenseFeatures:
     """A verified checkpoint of one of `FAMILIES` on a device; errors name `tool`."""
 
     def __init__(self, weights: str, device: str, tool: str = "semantic_correspondence") -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing, unsuitable or other weights than `FAMILIES`."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing or unsuitable, or of none of `FAMILIES`."""
         self._tool = tool
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
         self.version = self._checkpoint.version

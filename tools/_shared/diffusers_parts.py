@@ -135,7 +135,7 @@ def _network(kind: Any, folder: Path, location: str) -> Any:
 
 
 def _plain(kind: Any, folder: Path, location: str) -> Any:
-    """Load a part without tensors."""
+    """Load a part that has no tensors, such as the tokenizer."""
     if not folder.is_dir():
         raise WeightsError(f"weights absent: {no_directory(location)}")
     try:

@@ -22,7 +22,7 @@ Array = npt.NDArray[np.float64]
 # A match is right if it is within this distance of the truth, in 640ths (`FRAME_PX`) of the second image's long side.
 # The available matchers are off by 0.2 to 1.5 (median).
 NEAR = 3.0
-# Share of matches that must be right: with half of them shuffled, only half would be.
+# Share of matches that must be right. If half of the matches are shuffled, only half are right.
 MIN_RIGHT = 0.7
 MIN_MATCHES = 25
 # Height and width in pixels.
@@ -77,7 +77,7 @@ def flat_pair(index: int, seed: int = SEED) -> FlatPair:
 
 
 def wrong_matches(matches: object, pair: FlatPair) -> str | None:
-    """Describe the error of `Matches` in pixels; None if enough are right, and for any other type."""
+    """Describe the error of `Matches` in pixels. Return None if enough are right, or if `matches` has another type."""
     if not isinstance(matches, Matches):
         return None
     if len(matches) < MIN_MATCHES:
@@ -99,7 +99,7 @@ def agreeing(evidence: Evidence) -> str | None:
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
-    """Return the similarity (3, 3) from a square scene to an image; `shift` is that of its centre, in image sizes."""
+    """Return the similarity (3, 3) from a square scene to an image; `shift` moves its centre, in image sizes."""
     import cv2
 
     matrix = np.eye(3)

@@ -18,7 +18,7 @@ EDGE_PX = 2
 
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
-    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; return the seeds if one side has no pixel."""
+    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; if all or none are object, return them as the mask."""
     import cv2
 
     foreground = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))
@@ -35,11 +35,11 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
 
 
 def distinctness(pixels: Pixels, mask: Mask, background: Mask) -> float:
-    """Return how clearly a mask (H, W) is one object, 0..1: squared share of its hull, times its outline's strength.
+    """Return how clearly a mask (H, W) is one object, 0..1: its squared share of its hull times its outline's strength.
 
     The outline's strength is the colour change on its weakest side, relative to an equally long line of the strongest
-    colour changes inside the mask or in the background, whichever are weaker. In noise, both change as much as the
-    outline.
+    colour changes inside the mask or in the background, whichever are weaker. In noise, these lines change as much as
+    the outline.
     """
     import cv2
 

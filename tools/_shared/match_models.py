@@ -47,7 +47,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
         super().__init__(*self.identity[:2], open_matcher)
 
     def prepare(self, request: Request[A_pair]) -> PreparedPair:
-        """Return the views of a request. Raises `ToolError` as the tool's `views`, or if an image is too small."""
+        """Return the views of a request. Raises `ToolError` like the tool's `views`, or if an image is too small."""
         return self.model.prepare(self.views(request))
 
     def batch_key(self, prepared: PreparedPair) -> Hashable:

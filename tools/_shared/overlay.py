@@ -69,7 +69,7 @@ class Overlay:
             width, height = extent(text, font)
             # Text on a black strip, its lower left corner at (x, y), moved into the image.
             x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
-            # Move down while it touches a name in `rows`.
+            # Move the text down while it touches a name in `rows`.
             while y + height < self.height - 4 and any(
                 x <= x_max and x_min <= x + width and y - height - 4 <= y_max and y_min - 4 <= y
                 for x_min, y_min, x_max, y_max in rows

@@ -32,7 +32,7 @@ class DrawnPoint(NamedTuple):
 
 
 def dot_colours(points: Points) -> Colours:
-    """Colour points (N, 2) by their order from left to right, blue to red, RGB (N, 3); both images use these."""
+    """Return an RGB colour for each point, (N, 3), blue to red from left to right; both images use these colours."""
     import cv2
 
     if not len(points):

@@ -15,7 +15,7 @@ _IRREGULAR: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_name("n
 
 
 def singular(name: str) -> str:
-    """Return a noun phrase in the singular: "red cars" gives "red car", "wolves" gives "wolf"; no -s, no change."""
+    """Return a noun phrase in the singular: "red cars" gives "red car", "wolves" gives "wolf", "cat" stays."""
     if name.strip().lower() in _IRREGULAR:
         return _IRREGULAR[name.strip().lower()]
     head, _, last = name.strip().rpartition(" ")

@@ -90,8 +90,9 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
     """Locate the match in paired windows: offsets (N, 2) in pixels for both, x first.
 
-    `first` (N, w * w, C) and `second` (N, (w + 2) * (w + 2), C) are windows of fine features. The first stage takes the
-    best pair of pixels, the second the expectation over 3 x 3 pixels of image 2 in the last channels.
+    `first` (N, w * w, C) and `second` (N, (w + 2) * (w + 2), C) are windows of fine features. The first stage selects
+    the best pair of pixels. The second stage refines the position in image 2: it takes the expectation over 3 x 3
+    pixels, computed from the last `fine_matching_slice_dim` channels.
     """
     import torch
 
@@ -104,7 +105,8 @@ def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tupl
     regress = first[..., -slice_:] @ second[..., -slice_:].transpose(1, 2) / slice_**0.5
     regress = regress.reshape(count, area, side + 2, side + 2)
     steps = torch.arange(-1, 2, device=first.device)
-    # Indices of the inner window are applied to the padded one, as in training of the published weights; -1 wraps.
+    # Indices of the inner window are applied to the padded window, as in the training of the published weights; the
+    # index -1 wraps around.
     rows = (second_cells // side)[:, None, None] + steps[None, :, None]
     columns = (second_cells % side)[:, None, None] + steps[None, None, :]
     numbers = torch.arange(count, device=first.device)[:, None, None]

@@ -1,4 +1,4 @@
-"""The second fixed wording of a tool's texts: `wording=wording_of(__file__)` of a `Tool`.
+"""Read the second fixed wording of a tool's texts: a `Tool` gets it as `wording=wording_of(__file__)`.
 
 A line of `wording.tsv` in the tool's folder, or of `NAME.wording.tsv` beside its file, is a phrase and its replacement.
 The lines of `_shared/wording.tsv` apply to every tool, after its own. `hybrid/solving/paraphrase.py` makes the
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def wording_of(module: str) -> tuple[tuple[str, str], ...]:
-    """Return the pairs of phrases of the tool whose module is in the file."""
+    """Return pairs of a phrase and its replacement for the tool whose module is the file `module`."""
     path = Path(module)
     table = path.with_name("wording.tsv") if path.name == "__init__.py" else path.with_suffix(".wording.tsv")
     return (*_pairs(table), *_pairs(Path(__file__).with_suffix(".tsv")))

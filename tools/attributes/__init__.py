@@ -50,7 +50,7 @@ class TextScorer:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         self._checkpoint = load_verified(
             "AutoModel",
             weights,
@@ -217,7 +217,7 @@ TIE = 1e-6
 def confidence(scores: Sequence[float]) -> float:
     """Return the probability, 0..1, that the first text fits best (with one text, that its verdict is right).
 
-    The cap `MAX_CERTAINTY` is set by argument: image-text networks were measured only on full images and captions.
+    The cap `MAX_CERTAINTY` is an assumption: image-text networks were measured only on full images and captions.
     """
     ordered = sorted(scores, reverse=True)
     if len(ordered) == 1:

@@ -2,9 +2,9 @@
 
     hybrid tools run correspondence one.png two.png --args '{"point": {"x": 40, "y": 90}}'
 
-By default the point is the one marked REF in image 1 and the candidates are those marked in image 2. Matches of both
-images carry the point over (`point_transfer.py`); the candidate nearest to it is the answer. The learned backend finds
-the matches with a network (`_shared/match_models.py`), the weight-free one with RootSIFT and ORB.
+By default the point is the one marked REF in image 1 and the candidates are those marked in image 2. Matches between
+the images transfer the point (`point_transfer.py`); the candidate nearest to it is the answer. The learned backend
+finds the matches with a network (`_shared/match_models.py`), the weight-free one with RootSIFT and ORB.
 `bench/correspondence.py` prints the scores of the weight-free one.
 """
 
@@ -118,7 +118,7 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
 
 
 def candidates_of(request: Request[CorrespondenceArgs]) -> list[Spot]:
-    """Return the given candidates, else the points marked in image 2. Raises `ToolError` for one outside."""
+    """Return the given candidates, else the points marked in image 2. Raises `ToolError` if one is outside image 2."""
     markers = request.needs.get("markers", ())[1:2]
     spots = read_points("correspondence", request.args.candidates, markers, _size(request, 1))
     return [spot for spot in spots if spot.label != REFERENCE or request.args.candidates]
@@ -360,7 +360,7 @@ TOOL = Tool(
     args=CorrespondenceArgs,
     checks=CHECKS,
     claims=Claims(("best_index",), compares="candidates"),
-    # Without a model, it answers with the drawn candidate that corresponds to REF.
+    # Without a model, the rule answers with the drawn candidate that corresponds to REF.
     rules={"Visual_Correspondence": OneCall("correspondence", letter())},
     wording=wording_of(__file__),
     output=schema_of(CorrespondenceData),

@@ -163,33 +163,34 @@ NEAR = 0.06
 # Share of the matches around the point that a map must explain to overrule the similarity of the candidates.
 SUPPORTED = 0.7
 
-# Confidences fitted on warped photographs of the unreported half (`bench/warped_pairs.py`), 456 points with the matches
-# of each backend. Right were 376 of 376 and 384 of 384 hits, 7 of 7 and 9 of 9 near misses, 57 of 85 choices by
-# descriptors with weak matches, and 10 of 36 without matches.
+# Confidences, fitted on warped photographs of the unreported half (`bench/warped_pairs.py`): 456 points with the
+# matches of each of the two backends. The choice was right for 376 of 376 and 384 of 384 hits, and for 7 of 7 and 9 of
+# 9 near misses. By descriptors it was right for 57 of 85 points with weak matches and for 10 of 36 without matches.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
 
-# Confidence if the point of image 1 was not found: lower than for a guess among four.
+# Confidence if the point of image 1 was not found: lower than that of a guess among four.
 POINT_UNKNOWN = 0.1
 
 # Confidence in a position from a homography that explains most of the matches around the point.
 PLACED = 0.96
 
-# Largest confidence in a position from an affine map; below it, the share of the matches that the map explains.
+# Largest confidence in a position from an affine map. Below it, the confidence is the share of the matches that the map
+# explains.
 LOCALLY_PLACED = 0.88
 
 # `Transfer.gap` from which a map extrapolates to areas without matches, such as an empty sky.
 FAR = 40.0
 
-# Largest confidence in a position beyond `FAR`: right on every flat scene; with depth, a homography is right on 25 of
-# 49.
+# Largest confidence in a position beyond `FAR`. Such a position is right in every flat scene; in scenes with depth, a
+# homography is right for 25 of 49 points.
 FAR_PLACE = 0.6
 
 
 class CandidateChoice(NamedTuple):
     """The candidate's index or None, the method, the transfer it is based on if any, and the confidence 0..1.
 
-    The confidence is that the candidate is right or, without candidates, that the transferred point is within `LANDED`
-    of the true one. `likeness` contains the descriptor distances; it is empty if they were not needed.
+    The confidence is the probability that the candidate is right or, without candidates, that the transferred point is
+    within `LANDED` of the true one. `likeness` contains the descriptor distances; it is empty if they were not needed.
     """
 
     best: int | None

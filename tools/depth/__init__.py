@@ -41,12 +41,12 @@ from tools.depth.picture import draw_depth, draw_order
 SAME_ROW = 0.02
 # Log odds below which two points count as equally near: differences of this size are rounding.
 NO_EVIDENCE = 0.001
-# Log odds at which the cues' confidence is capped (85 %): no cue sees the support of an object. Against true depth,
-# their most confident choices were right in 74 % of cases in a furnished room and in all on a street
+# Log odds at which the cues' confidence is capped (85 %): no cue sees the support of an object. Compared with true
+# depth, the most confident choices were right in 74 % of cases in a furnished room and in all cases on a street
 # (docs/specialists.md).
 MAX_CERTAINTY = 1.73
-# Highest confidence for points on one row: there the strongest cue says nothing, and the other measures haze, which is
-# rare indoors.
+# Highest confidence for points on one row: there the strongest cue is no evidence, and the other cue measures haze,
+# which is rare indoors.
 SAME_ROW_CONFIDENCE = 0.6
 # Difference of learned relative depth at which 63 % of the doubt is gone; an assumption, not measured.
 SURE_GAP = 0.05
@@ -138,7 +138,7 @@ def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
 def _ranked(
     values: Sequence[float], spots: Sequence[Spot], alone: float, tie: float, certainty: Callable[[float, float], float]
 ) -> Ranking:
-    """Rank by the largest value; `certainty` gets its lead and the row distance to the runner-up."""
+    """Rank by the largest value; `certainty` maps its lead and row distance to the runner-up to a confidence."""
     if len(spots) < 2:
         return Ranking(None, None, alone)
     first, second = sorted(range(len(values)), key=lambda index: -values[index])[:2]
@@ -302,7 +302,7 @@ TOOL = Tool(
     args=DepthArgs,
     checks=CHECKS,
     claims=Claims(("nearer_index",), compares="points", pose=points_apart),
-    # Without a model, it answers with the nearest of the drawn points.
+    # Without a model, the rule answers with the nearest of the drawn points.
     rules={"Relative_Depth": OneCall("depth", letter("nearer"), drawn_labels)},
     wording=wording_of(__file__),
     output=schema_of(DepthData),

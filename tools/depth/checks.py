@@ -21,10 +21,10 @@ Step = tuple[Place, Place]
 # Shortest length over which each side of a step is about equally far.
 FLAT_PX = 18
 STEPS = 8
-# Distances from a step in px: a map's levels are read at the second distance, and it must cross their middle within the
-# first. A map shifted by 8 px fails.
+# Distances from a step in px. The levels of a map are read at `APART_PX` on both sides, and the map must cross their
+# middle within `BESIDE_PX` of the step. A map shifted by 8 px fails.
 BESIDE_PX, APART_PX = 6.0, 15.0
-# Share required of the horizontal steps, and of the vertical ones.
+# Smallest share of the horizontal steps that must be right, and likewise of the vertical steps.
 MIN_SHARE = 0.5
 # Scale of a scene that is shrunk before the network sees it.
 LARGE = 3
@@ -88,7 +88,7 @@ def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:
 
 
 def _jumps(depth_m: npt.NDArray[np.floating]) -> list[tuple[float, float, float]]:
-    """List row, column between two pixels, and the side of the background (1: larger columns)."""
+    """List the row of each jump, its column between two pixels, and the side of the background (1: larger columns)."""
     rows = range(FLAT_PX, depth_m.shape[0] - FLAT_PX, 8)
     jumps = []
     for row in rows:

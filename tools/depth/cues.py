@@ -26,7 +26,7 @@ from tools._shared.reading import shrink
 # One value per grid cell, shape (h, w).
 CueMap = npt.NDArray[np.float32]
 
-# Cells along the long side: smaller than the smallest neighbourhood below.
+# Number of cells along the long side. A cell is smaller than the smallest neighbourhood below.
 GRID_PX = 128
 # Long side at which neighbourhoods are measured.
 WORK_PX = 512
@@ -35,8 +35,8 @@ DARK_PX = 15
 DARK_SIGMA_PX = 12.0
 # Smallest difference of a channel, 0..1, that counts.
 SEEN_DIFFERENCE = 0.005
-# Log odds of each cue over its full range: a point a tenth of the height lower is nearer with 62 %, three tenths lower
-# with 82 %; the clearest position is nearer than the haziest with 73 %.
+# Log odds of each cue over its full range: a point that is lower by a tenth of the height is nearer with a probability
+# of 62 %, and by three tenths with 82 %. The clearest position is nearer than the haziest one with 73 %.
 WEIGHTS: Mapping[str, float] = {"position": 5.0, "clear": 1.0}
 
 

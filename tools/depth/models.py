@@ -74,7 +74,7 @@ class DepthModel:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         self._checkpoint = load_verified(
             "AutoModelForDepthEstimation",
             weights,
@@ -93,7 +93,8 @@ class DepthModel:
         if self._checkpoint.model_type == "depth_anything" and config.max_depth is None:
             if self.metric:
                 raise WeightsError(f"{weights}: config.json of a metric model names no max_depth")
-            # Relative models ignore the scale, but transformers 5 multiplies by the null of older configurations.
+            # Relative models have no scale, but transformers 5 multiplies by `max_depth`, which is null in older
+            # configurations.
             self._checkpoint.model.head.max_depth = 1
         if not hasattr(self._checkpoint.processor, "post_process_depth_estimation"):
             raise WeightsError(f"{weights}: its image processor is not one of a depth model")
@@ -151,8 +152,8 @@ class DepthModel:
 
         maps = outputs.predicted_depth.float()
         if self._checkpoint.model_type == "depth_pro":
-            # Inverse depth of a camera as wide as its focal length; it is enlarged before inversion
-            # (`DepthPro.infer` of apple/ml-depth-pro).
+            # The network predicts inverse depth for a camera whose image is as wide as its focal length. The map is
+            # enlarged before it is inverted (`DepthPro.infer` of apple/ml-depth-pro).
             if (angle := outputs.field_of_view) is not None:
                 maps = maps * 2 * torch.tan(torch.deg2rad(angle.float()) / 2).reshape(-1, 1, 1)
             inverse = [enlarge(values, size, corners=False) for values, size in zip(maps, sizes, strict=True)]
@@ -166,7 +167,7 @@ class DepthModel:
         return resized
 
     def _border(self, side: int) -> int:
-        """Return the pixels that ZoeDepth's processor reflects at either end (authors: `_infer_with_pad_aug`)."""
+        """Return how many pixels ZoeDepth's processor reflects at each end (authors: `_infer_with_pad_aug`)."""
         pads = self._checkpoint.model_type == "zoedepth" and self._checkpoint.processor.do_pad
         return int(np.sqrt(side / 2) * 3) if pads else 0
 

@@ -35,7 +35,7 @@ from tools.detection.rules import RULES, DetectedBox, ThingName
 
 # Highest confidence in a count: no detector of this kind has been measured for this tool.
 MAX_CERTAINTY = 0.9
-# Weight of one candidate whose score is at the threshold; set by argument, not measured.
+# Weight of one candidate whose score is at the threshold; an assumption, not measured.
 DOUBT = 0.35
 LISTED_NAMES = 5
 # Numbers of boxes per name to try, in this order, until the text fits.
@@ -98,7 +98,7 @@ def report(
     """Build the tool output for an image (H, W, 3) from candidates, best first, down to half the threshold.
 
     Returns:
-        Evidence with `DetectionData` and an overlay. The confidence is that all counts are right.
+        Evidence with `DetectionData` and an overlay. The confidence is the probability that all counts are right.
     """
     detections = [candidate for candidate in candidates if candidate.score >= threshold]
     counts: dict[str, Json] = {name: sum(detection.name == name for detection in detections) for name in names}
@@ -209,7 +209,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
             return f"{len(pairs)} of {len(boxes)} signs were found"
         if len(seen) > 2 * len(boxes):
             return f"{len(seen)} boxes for {len(boxes)} signs"
-        # Offsets of the edges of each detected box to the right and down, relative to the sign's width.
+        # Offsets of the edges of each detected box, positive to the right and down, relative to the sign's width.
         off = np.array([(np.array(astuple(detected)) - astuple(box)) / (box.x1 - box.x0) for box, detected in pairs])
         x_min, y_min, x_max, y_max = off.T
         offsets = np.median([(x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min], axis=1)

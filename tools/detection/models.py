@@ -81,7 +81,7 @@ class Detector:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         closed = FAMILIES[model_type_of(find_checkpoint(weights), weights, tuple(FAMILIES))].kind == "closed"
         self._checkpoint = load_verified(
             "AutoModelForObjectDetection" if closed else "AutoModelForZeroShotObjectDetection",
@@ -166,8 +166,8 @@ class Detector:
             read = loaded.processor(text=[sentence] * len(group), return_tensors="pt").to(loaded.device)
         elif self.family.kind == "queries":
             most = max(len(request.names) for request in group)
-            # Every image needs as many queries as the longest list: the last one is repeated, and its copies are
-            # ignored.
+            # Every image needs as many queries as the longest list: the last query of a shorter list is repeated, and
+            # the copies are ignored.
             names = [
                 name
                 for request in group

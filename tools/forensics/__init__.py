@@ -220,7 +220,7 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
     Returns:
         Evidence with `ForensicsData` without statistics. Of several images the highest score is the synthetic one and
         the lowest the photograph, null for a tie; a single image is synthetic from a score of 0.5, else a photograph.
-        The confidence is that `synthetic` is right or, for a single image, that its verdict is right.
+        The confidence is the probability that `synthetic` is right or, for a single image, that its verdict is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if not seen:

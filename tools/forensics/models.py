@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     # Transform of the authors or of timm from a PIL image to the network's input, a tensor (3, side, side).
     look: Callable[[Any], Any]
     mean: tuple[float, ...]
-    # Mean and deviation are per channel in 0..1: `look` subtracts the one and divides by the other.
+    # Mean and standard deviation of each channel, in 0..1: `look` subtracts `mean` and divides by `deviation`.
     deviation: tuple[float, ...]
     prefix: str = ""
 

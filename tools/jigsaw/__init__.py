@@ -38,14 +38,14 @@ from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 STEP = 1.0
 # Points along each seam.
 PLACES = 16
-# Lead in mean cosine that removes 63 % of the doubt in the second opinion; set by argument, not measured.
+# Lead in mean cosine that removes 63 % of the doubt in the second opinion; an assumption, not measured.
 COSINE_SCALE = 0.05
 # Highest confidence in a second opinion, which was never measured with trained weights.
 OPINION_CERTAIN = 0.75
 
 
 class Opinion(NamedTuple):
-    """Each candidate's mean cosine across the seams, -1..1; the best one, None for a tie; confidence 0..1 in it."""
+    """Each candidate's mean cosine across the seams, -1..1; the best candidate, None for a tie; the confidence 0..1."""
 
     cosines: tuple[float, ...]
     best: int | None
@@ -132,8 +132,9 @@ class JigsawData(TypedDict):
 
 # Correlation of two lines at a seam that fine noise does not reach by chance.
 RELATED = 0.5
-# A seam is visible above this step ratio, and fits no better than by chance above this `shift_ratio`. Between unrelated
-# pictures of 1/f noise 9 of 10 seams are both; the right piece on BLINK's val items has at most 0.63 (`shift_ratio`).
+# A seam is visible if its step ratio is above `VISIBLE`, and it fits no better than by chance if its `shift_ratio` is
+# above `BY_CHANCE`. Between unrelated pictures of 1/f noise, 9 of 10 seams are above both. On BLINK's val items, the
+# `shift_ratio` of the right piece is at most 0.63.
 VISIBLE = 1.3
 BY_CHANCE = 0.85
 # Smallest step across a seam with shifted lines, L*a*b* units: below it, the lines are of one colour.
@@ -269,11 +270,12 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
 
 
 def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> float | None:
-    """Return the step across the seams in place over the median step with the lines shifted along each other.
+    """Return the ratio of the step across the seams in place to the median step with shifted lines.
 
-    Unrelated lines differ as much in place as shifted, so their ratio is about 1, whatever their spectrum; it is lower
-    for a piece that continues the reference. The result is the mean over the seams whose lines have several colours;
-    None if there is no such seam, so that only colours decide.
+    The lines on the two sides are shifted along each other. Unrelated lines differ as much in place as shifted, so
+    their ratio is about 1, whatever their spectrum; it is lower for a piece that continues the reference. The result is
+    the mean over the seams whose lines have several colours; None if there is no such seam, so that only colours
+    decide.
     """
     ratios = []
     for outside, inside in _seam_bands(reference, candidate, at):
@@ -422,14 +424,14 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
 
 
 def _measures(fits: Sequence[SeamCosts]) -> list[str]:
-    """Return the seam measures of each piece, and what each means: with every piece if there are only two."""
+    """Return the seam measures of each piece and what they mean; up to two pieces repeat the explanation."""
     if len(fits) <= 2:
         return [
             f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "
             f"correlation {fit.ncc:.2f} (higher fits better), step ratio {fit.step_ratio:.1f} (1 = no visible seam)."
             for n, fit in enumerate(fits, 2)
         ]
-    # Four pieces with the words on each would be longer than a tool's text may be.
+    # With the explanation repeated for each of four pieces, the text would be longer than a tool's text may be.
     return [
         "Seams: colour step (lower fits), correlation (higher fits), step ratio (1 = no visible seam).",
         *(
@@ -445,7 +447,7 @@ TOOL = Tool(
     checks=CHECKS,
     probe=probe,
     claims=Claims(("best",), same_pictures=True, pose=unrelated_pieces),
-    # Without a model, it answers with the image that completes the first.
+    # Without a model, the rule answers with the image that completes the first.
     rules={"Jigsaw": OneCall("jigsaw", later_image)},
     wording=wording_of(__file__),
     output=schema_of(JigsawData),

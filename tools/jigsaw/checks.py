@@ -33,7 +33,7 @@ def _puzzle(index: int) -> CheckCase:
 
 
 def _edged(number: int) -> CheckCase:
-    """Make a pattern with a dark line around the hole; behind the same line, each piece has another pattern."""
+    """Make a pattern with a dark line around the hole; behind this line, every piece has a different pattern."""
     texture, *others = TEXTURES[number]
     place = number % (len(others) + 1)
     patterns = [*others[:place], texture, *others[place:]]
@@ -55,7 +55,7 @@ def _edged(number: int) -> CheckCase:
 
 
 def probe(picture: Pixels) -> CheckCase:
-    """Make a puzzle of an image and its lower-right quarter, twice: no seam distinguishes two equal pieces."""
+    """Make a puzzle of an image and two copies of its lower-right quarter: no seam distinguishes equal pieces."""
     height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2
     reference = picture[:height, :width].copy()
     piece = reference[height // 2 :, width // 2 :].copy()

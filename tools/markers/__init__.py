@@ -3,8 +3,9 @@
     hybrid tools run markers picture.png --args '{"labels": ["A", "B"]}'
 
 Letters in black boxes are matched with rendered templates; rings are scored by the uniformity of a circle and its
-contrast to both sides. The two are paired under one style for the full image (`hybrid/marks/finding.py`).
-`bench/markers.py` prints the accuracy. Coordinates are pixel indices of the original image.
+contrast to both sides. Letters and rings are paired on the assumption of one style for the full image
+(`hybrid/marks/finding.py`). `bench/markers.py` prints the accuracy. Coordinates are pixel indices of the original
+image.
 """
 
 from __future__ import annotations
@@ -63,10 +64,11 @@ def locate(pixels: Pixels, args: MarkersArgs) -> Evidence:
     """Find the marks of one image (H, W, 3).
 
     Returns:
-        Evidence with `MarksData`, all lengths in pixels of the image, scores and confidence 0..1, and an overlay. Both
-        contain the marks with a confidence of at least 0.5; only the text also lists less certain ones with a clear
-        letter. The confidence is that every expected mark was found (without expectations: that the marks found are
-        right; 0 if none were found). An image with a side below 12 px has no marks.
+        Evidence with `MarksData`, all lengths in pixels of the image, scores and confidence 0..1, and an overlay. The
+        data and the overlay contain the marks with a confidence of at least 0.5; only the text also lists less certain
+        marks with a clear letter. The confidence is the probability that every expected mark was found. Without
+        expectations, it is the probability that the marks found are right, 0 if none were found. An image with a side
+        below 12 px has no marks.
     """
     marks = find_all(pixels, args)
     certain = marks_for_data(marks)
@@ -115,7 +117,7 @@ def confidence(marks: Marks, labels: Sequence[str]) -> float:
 
 
 def least_sure(marks: Marks, colors: Sequence[str]) -> float:
-    """Return the lowest confidence of the one box per colour; 0 if a colour has none or several."""
+    """Return the lowest confidence among the only boxes of each colour; 0 if a colour has no box or several."""
     confidences = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
     return min((values[0] if len(values) == 1 else 0.0 for values in confidences), default=0.0)
 

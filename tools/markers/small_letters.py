@@ -18,12 +18,14 @@ from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS, MarkStyle, label_patch
 from hybrid.marks.letters import BANK_FONTS, MAX_CANDIDATES, Grey, LetterReading
 
-# Letter heights in pixels of the enlarged image: a letter of 11 px halved has 11 there, at 0.6 to 0.75 times 13 to 17.
+# Letter heights in pixels of an image at twice its size. A letter of 11 px has 11 px there if the image was halved, and
+# 13 to 17 px if it was reduced to 0.6 to 0.75 times its size.
 HEIGHTS_PX = (10, 11, 13, 15, 17)
 # Minimum correlation at which a box is a candidate.
 LEAST = 0.6
 # Highest grey level of a black pixel, smallest share of black pixels in a square of 7 px, and lowest grey level of the
-# brightest pixel in its centre. In rendered boxes, even brightened ones, the share is 0.16; their letters reach 128.
+# brightest pixel in its centre. In rendered boxes, even if they are brightened, the share is at least 0.16 and the
+# letters reach level 128.
 BLACK, SHARE, WHITE = 30, 0.12, 110
 # More than half the width of the widest box.
 MARGIN_PX = 16

@@ -1,4 +1,4 @@
-"""Search drawn marks in an image at its own size, enlarged, shrunk and brightened: copies have any size.
+"""Search an image for drawn marks at its own size, enlarged, shrunk and brightened, because copies have any size.
 
 The finder recognises letters about 11 px high, white on black. If some marks are not certain at the image's own size,
 the views in which the letters read best are searched as well.
@@ -32,7 +32,7 @@ MAX_VIEWS = 2
 # Lowest confidence of a mark from another view: above that of a clear letter without a visible ring, because small
 # letters can be clear by chance.
 LIKELY = 0.65
-# A view must exceed the sum of confidences of the image itself by this.
+# Smallest lead of a view's sum of confidences over that of the image itself.
 BETTER = 0.1
 
 
@@ -140,7 +140,7 @@ def _contradicted(readings: _Readings, other: Marks, labels: Sequence[str], kind
 
 
 def _at_one_place(a: PointMark | BoxMark, b: PointMark | BoxMark) -> bool:
-    # Both have the letter in a separate box, unless none was read there.
+    # The letter of a mark has a separate box, None if no letter was read.
     first_box, second_box = a.label_box_px, b.label_box_px
     return first_box is not None and second_box is not None and overlap(first_box, second_box) > 0
 

@@ -35,7 +35,8 @@ from tools.motion.checks import CHECKS
 from tools.motion.two_views import Motion, best_motion
 
 MIN_INLIERS = 20
-# Smallest share of the matches that a motion must explain: chance explains about a twelfth of wrong ones.
+# Smallest share of the matches that a motion must explain: by chance, a motion explains about a twelfth of wrong
+# matches.
 MIN_INLIER_SHARE = 0.15
 # Smallest number of inliers off the homography of all matches from which a direction is derived.
 MIN_OFF_PLANE = 8
@@ -105,8 +106,8 @@ class MotionData(TypedDict):
 class Direction(NamedTuple):
     """A direction along one axis of the first camera: "left", "right", "up", "down", "backward" or "forward".
 
-    `share` is the magnitude, 0..1, of the unit motion vector's component along it; `confidence` (0..1) is that the
-    direction is not the opposite.
+    `share` is the magnitude, 0..1, of the unit motion vector's component along it; `confidence` (0..1) is the
+    probability that the opposite direction is wrong.
     """
 
     name: str
@@ -276,7 +277,7 @@ class LearnedMotion(LearnedPairs[MotionArgs]):
     views, solve = staticmethod(views_of), staticmethod(solve)
 
 
-# Patterns of choices that say where a camera went; clockwise, seen from above, is to its left.
+# Patterns of choices that say where a camera went. Clockwise, seen from above, means that the camera went to its left.
 SIDES: Final = {
     "left": r"(?i)\bleft\b|(?<!counter)(?<!anti)(?<!counter[- ])(?<!anti[- ])clockwise",
     "right": r"(?i)\bright\b|(?:counter|anti)[- ]?clockwise",
@@ -294,7 +295,7 @@ TOOL = Tool(
     args=MotionArgs,
     checks=CHECKS,
     claims=Claims(("moved", "mainly", "camera_direction_unit"), same_pictures=True),
-    # Without a model, it answers with the side that the camera moved to.
+    # Without a model, the rule answers with the side that the camera moved to.
     rules={"Multi-view_Reasoning": OneCall("motion", side)},
     wording=wording_of(__file__),
     output=schema_of(MotionData),

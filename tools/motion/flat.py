@@ -27,7 +27,7 @@ REACH = 2 * (DATA_DIMENSIONS - 2) * NOISE**2
 MIN_OFF_SHARE = 0.1
 # Median distance from a shift or a zoom below which a homography counts as one.
 ALIKE = 1.5
-# Relative change of size above which it is a zoom and not a shift.
+# Relative change of size above which a homography is a zoom and not a shift.
 ZOOMED = 0.02
 
 
@@ -74,8 +74,8 @@ def flat_wins(epipolar: Array, mapping: FlatMap, off_plane: int, inliers: int) -
 def gric(errors: Array, dimensions: int, parameters: int) -> float:
     """Return Torr's criterion of a model; lower is better.
 
-    `errors` (N,) are squared. `dimensions` are those of the manifold of matches that the model allows: 3 for an
-    essential matrix, 2 for a homography, with 5 and 8 `parameters`.
+    `errors` (N,) are squared. `dimensions` are those of the manifold of matches that the model allows. An essential
+    matrix has 3 dimensions and 5 `parameters`, a homography 2 dimensions and 8 parameters.
     """
     r, n = DATA_DIMENSIONS, len(errors)
     misfit = np.minimum(errors / NOISE**2, 2 * (r - dimensions)).sum()

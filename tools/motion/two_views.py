@@ -20,9 +20,11 @@ from tools.motion.flat import REACH, FlatMap, MapKind, flat_map, flat_wins, same
 Array = npt.NDArray[np.float64]
 
 MIN_MATCHES = 8
-# Largest distance of a match from the epipolar line, in 640ths (`FRAME_PX`) of the long side, so independent of size.
+# Largest distance of a match from the epipolar line, in 640ths (`FRAME_PX`) of the long side, so that it does not
+# depend on the size of the image.
 INLIER = 1.0
-# Largest differences between the two halves of the matches, in rotation and direction: short motions are inaccurate.
+# Largest differences in rotation and in direction at which the two halves of the matches still agree. They are large
+# because short motions are measured inaccurately.
 SAME_TURN_DEG = 15.0
 SAME_WAY_DEG = 60.0
 
@@ -120,8 +122,8 @@ def _motion(first_points: Array, second_points: Array, mapping: FlatMap, focal_r
         essential, first_points, second_points, camera, mask=np.asarray(mask).copy()
     )
     turn = np.asarray(rotation, np.float64)
-    # Take the smaller of the median shifts left by two pure rotations: Kabsch's and the epipolar one, which is
-    # arbitrary without parallax.
+    # For each of two pure rotations (Kabsch's, and the one from the essential matrix), compute the median shift that
+    # remains, and take the smaller. Without parallax the second rotation is arbitrary.
     rays = [
         np.hstack([points[inliers] / focal, np.ones((inliers.sum(), 1))]) for points in (first_points, second_points)
     ]

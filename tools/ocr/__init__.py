@@ -30,8 +30,9 @@ from tools.ocr.models import Reader, TextLine, drop_repeats, open_reader, readin
 
 # Lines with a lower score are dropped, as in PP-OCR's own pipeline.
 MIN_SCORE = 0.5
-# Lowest line score, and the probability that the full text is right: set by hand on rendered lines (`bench/ocr.py`,
-# seeds 1 and 2), of which 168 of 171 were right with a score from 0.95, and 4 of 19 below.
+# Lowest line score, and the probability that the full text is right. Both were set by hand on rendered lines
+# (`bench/ocr.py`, seeds 1 and 2): 168 of the 171 lines with a score of at least 0.95 were right, and 4 of the 19 lines
+# with a lower score.
 MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
@@ -97,7 +98,7 @@ def report(pixels: Pixels, lines: Sequence[TextLine], basis: str) -> Evidence:
     """Build the tool output from the lines of an image (H, W, 3), in reading order.
 
     Returns:
-        Evidence with `OcrData` and an overlay. The confidence is that the full text is right.
+        Evidence with `OcrData` and an overlay. The confidence is the probability that the full text is right.
     """
     rows: list[Json] = [{"text": line.text, "score_0_1": line.score, "box_px": corners(line.box)} for line in lines]
     legend = f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} of text, numbered in reading order"

@@ -39,7 +39,8 @@ BUNDLED = {
     "Rec": "PP-OCRv6_rec_small.onnx",
 }
 # Mean and deviation, blue first, that PP-OCR's text detector was trained with (`NormalizeImage` in PaddleOCR's
-# configs/det/PP-OCRv6/PP-OCRv6_small_det.yml). The package's config.yaml has 0.5 for both: faint text is missed.
+# configs/det/PP-OCRv6/PP-OCRv6_small_det.yml). The package's config.yaml has 0.5 for both, with which faint text is
+# missed.
 DETECTOR_MEAN = (0.485, 0.456, 0.406)
 DETECTOR_STD = (0.229, 0.224, 0.225)
 RAPID_OPTIONS: dict[str, object] = {
@@ -48,8 +49,8 @@ RAPID_OPTIONS: dict[str, object] = {
     # The caller drops lines with low scores.
     "Global.text_score": 0.0,
     "Global.log_level": "critical",
-    # The runtime's threads spin while they wait: one per core took twice as long on two shared cores, with equal
-    # results.
+    # The runtime's threads spin while they wait: on two shared cores, one thread per core took twice as long, with
+    # equal results.
     "EngineConfig.onnxruntime.intra_op_num_threads": max(1, min(8, (os.cpu_count() or 2) // 2)),
     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
 }
@@ -218,7 +219,7 @@ class RapidReader:
         return crops, classes
 
     def _recognise_lines(self, crops: Any) -> Any:
-        """Run the package's step that reads line crops; keep the flags of those with a text, as its output does."""
+        """Run the package's step that reads line crops; drop the flags of crops without a text, as its output does."""
         read = self._recognise(crops)
         pairs = zip(self._turned.lines, read.txts or (), strict=True)
         self._turned.lines = [flag for flag, text in pairs if text.strip()]
@@ -296,8 +297,9 @@ def _line(error: BaseException) -> str:
 def reading_order(lines: list[TextLine]) -> list[TextLine]:
     """Sort lines from top to bottom; lines whose centres differ by less than half a line height, from left to right.
 
-    If most letters of a row are upside down, it is read from right to left; such a page, from bottom to top. If most
-    letters are in lines that run up or down, the page is ordered as if turned by 90 degrees.
+    If most letters of a row are upside down, the row is read from right to left. If most letters of the page are, the
+    page is read from bottom to top. If most letters are in lines that run up or down, the page is ordered as if turned
+    by 90 degrees.
     """
     return _on_upright_page(lines, _ordered)
 
@@ -328,7 +330,7 @@ def _mostly_vertical(lines: Sequence[TextLine]) -> bool:
 
 
 def _on_upright_page(lines: Sequence[TextLine], step: Callable[[Sequence[TextLine]], list[TextLine]]) -> list[TextLine]:
-    """Apply a step for lines that run across; if most run up or down, on the page turned by 90 degrees."""
+    """Apply a step for horizontal lines; if most lines run up or down, rotate the page by 90 degrees for this step."""
     if not _mostly_vertical(lines):
         return step(lines)
     upwards = mostly_turned(lines)

@@ -134,7 +134,7 @@ DARKER_WEIGHTS = (-1.225, 1.808, 1.195, 0.887, 1.028, 0.058, 0.312, -0.039, 0.89
 # Weights of `PairCues.unsigned`, then a constant, for the log odds that the paints differ; fitted with the above.
 DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
 # Learned albedos whose logarithms differ by less count as equal: WHDR's threshold of 10 % (Bell et al. 2014) would be
-# finer than the networks' resolution; set by argument, not measured.
+# finer than the networks' resolution. The value is an assumption, not measured.
 SAME_LOG_RATIO = 0.25
 SURE_LOG_RATIO = 0.5
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
@@ -245,7 +245,7 @@ def evidence_of(
     """Build the tool output for a verdict on two spots, with a map (h, w) in 0..1; without a verdict, say why.
 
     Returns:
-        Evidence with `ReflectanceData` and an overlay. The confidence is that the verdict is right.
+        Evidence with `ReflectanceData` and an overlay. The confidence is the probability that the verdict is right.
     """
     # If a point may be misplaced, the confidence approaches that of a guess among three.
     levels: Sequence[float | None] = (None,) * len(spots)
@@ -371,7 +371,8 @@ def _stripes(place: int, scale: int, *, transposed: bool) -> CheckCase:
     for number in BAND:
         canvas[:, number * STRIPE : (number + 1) * STRIPE] = LIGHT if number % 2 else DARK
     picture = np.repeat(np.repeat(canvas, scale, axis=0), scale, axis=1)
-    # About 320 px from the origin, where 5 % is a stripe.
+    # At scale 1 the points are about 320 px from the origin, so a coordinate that is off by 5 % lands about one stripe
+    # away.
     centres = [((number + 0.5) * STRIPE * scale - 0.5, HEIGHT / 2 * scale) for number in (22, 21)]
     if transposed:
         picture, centres = np.ascontiguousarray(picture.swapaxes(0, 1)), [(y, x) for x, y in centres]
@@ -391,7 +392,7 @@ TOOL = Tool(
     args=ReflectanceArgs,
     checks=CHECKS,
     claims=Claims(("darker_index", "same"), compares="points"),
-    # Without a model, it answers which drawn point is on the darker surface, or that both are equal.
+    # Without a model, the rule answers which drawn point is on the darker surface, or that both are equal.
     rules={"Relative_Reflectance": OneCall("reflectance", darker_surface, drawn_labels)},
     wording=wording_of(__file__),
     output=schema_of(ReflectanceData),

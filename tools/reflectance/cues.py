@@ -39,8 +39,8 @@ SAME_BRIGHTNESS = 0.25
 SPREAD = 0.07
 # Minimum mean linear level at which a channel counts as overexposed: its chromaticity then counts a tenth.
 CLIPPED = 0.93
-# Spread of an image's chromaticity from which it tells paints apart: 0.09 and more on rendered pictures, at most 0.02
-# on black-and-white photographs.
+# Smallest spread of an image's chromaticity at which chromaticity distinguishes paints. The spread is at least 0.09 in
+# rendered pictures and at most 0.02 in black-and-white photographs.
 COLOURFUL = 0.035
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 # Edges of the bins of log luminance.

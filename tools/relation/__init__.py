@@ -143,7 +143,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
     """Build the tool output from the verdict.
 
     Returns:
-        Evidence with `RelationData` and an overlay. The confidence is that `holds` is right.
+        Evidence with `RelationData` and an overlay. The confidence is the probability that `holds` is right.
     """
     args = request.args
     data: dict[str, Json] = {
@@ -222,7 +222,7 @@ def asked_relation(text: str) -> AskedRelation | None:
 
 
 def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:
-    """Return a pattern for yes or no, whether the relation holds."""
+    """Return a pattern for "yes" if the relation holds, else for "no"."""
     holds = finding.data.get("holds")
     if not isinstance(holds, bool):
         return None

@@ -1,7 +1,7 @@
 """Degree of a spatial relation between two boxes: geometry of the image plane, and depth for front and behind.
 
 `holds("left of", cat, bed)` is a degree between 0 (no) and 1 (yes). The relations are those of VSR (Liu et al. 2023)
-that boxes can determine; the thresholds of each rule are set by argument, not fitted.
+that boxes can determine; the thresholds of each rule are assumptions, not fitted.
 """
 
 from __future__ import annotations
@@ -125,5 +125,5 @@ PLANAR: Mapping[RelationName, tuple[Degree, float]] = {
     "next to": (_beside_degree, 0.65),
     "far from": (lambda subject, reference: _step(_gap(subject, reference) - 0.6, 0.12), 0.65),
 }
-# Highest confidence in each, set by argument, not measured: boxes that touch in the image may be apart in space.
+# Highest confidence in each relation: assumptions, not measured. Boxes that touch in the image may be apart in space.
 CERTAIN: Mapping[RelationName, float] = {name: row[1] for name, row in PLANAR.items()} | dict.fromkeys(BY_DEPTH, 0.7)

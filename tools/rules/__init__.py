@@ -2,10 +2,10 @@
 
     answer = await ask_specialists(prompt, ctx)      # a SpecialistAnswer, or None for an abstention
 
-`ask_specialists` looks up the prompt's routes (`hybrid/solving/rules.py`), asks their rules in order until one answers;
-a rule calls tools and turns their `data` (never their text) into a reply of the prompt's kind. It names the tools that
-it may ask: a run sets up these and no others (`tools_asked`). A route without a rule, or a finding that does not
-decide, is an abstention.
+`ask_specialists` looks up the prompt's routes (`hybrid/solving/rules.py`) and asks their rules in order until one
+answers. A rule calls tools and turns their `data` (never their text) into a reply of the prompt's kind. Each rule names
+the tools that it may call, and a run sets up these tools and no others (`tools_asked`). A route without a rule, or a
+finding that does not decide, is an abstention.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     hybrid run actiview --data sample --solver specialist --backend classical
 
-Routes are kinds of prompts; parts count from 1, and there are as many as choices. Objects that the question names are
-searched first; without weights, the parts with salient objects are a guess.
+Routes are kinds of prompts; parts are numbered from 1, and there are as many parts as choices. Objects that the
+question names are searched first; without weights, the parts with salient objects are a guess.
 """
 
 from __future__ import annotations

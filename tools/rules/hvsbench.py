@@ -2,7 +2,8 @@
 
     hybrid run hvsbench --data sample --solver specialist --backend classical
 
-The other questions need one tool, and their rules are next to it. As there, no answer claims a card's reliability.
+The other questions need one tool, and their rules are next to that tool. Like those rules, these claim no card's
+reliability.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ MAX_BOXES = 26
 MAX_PARTS = 8
 # Largest number of objects that the text describes.
 LISTED = 4
-# Prominence of the second object over the first: up to the lower value, the order was right in 95 % of the generated
-# images 0 to 59; at the upper value it is a guess.
+# Prominence of the second object relative to the first. Up to the lower value, the order was right in 95 % of the
+# generated images 0 to 59; at the upper value, the order is a guess.
 CLEAR_RATIO, EQUAL_RATIO = 0.7, 1.0
 # Upper bound of every confidence. Artificially salient regions are ranked better, but agreement with people on
 # photographs was never measured, and the two kinds of images are not distinguished.

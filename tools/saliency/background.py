@@ -2,7 +2,7 @@
 
 With `parts = superpixels(pixels)`, `foreground(parts)` is a map in which an object of one colour has one value, and
 `over(parts, values)` gives another map the same outlines. Equation numbers are the paper's. The weights of edges are
-clipped as in the authors' program; the paper does not mention it.
+clipped as in the authors' program; the paper does not mention this clipping.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PLACE_SIGMA = 0.25
 CONNECTED_SIGMA = 1.0
 # The constant of equation 10 that erases small noise.
 MIN_SMOOTHNESS = 0.1
-# By how much, in L*a*b* units, a way of two edges must be shorter than an edge for the edge to be left out.
+# An edge is left out if a path of two other edges is shorter by more than this, in L*a*b* units.
 DETOUR = 1e-6
 
 
@@ -136,9 +136,10 @@ def foreground(parts: Superpixels) -> Values:
 
 
 def without_detours(weights: Matrix) -> Matrix:
-    """Set each weight (n, n), where 0 means no edge, to 0 if two other edges lead to the same place on a shorter way.
+    """Set each weight (n, n), where 0 means no edge, to 0 if a path of two other edges is shorter.
 
-    Shortest paths stay the same to the bit: none has such an edge, because rounding is far below `DETOUR`.
+    The shortest paths stay the same to the last bit: none contains such an edge, because rounding is far below
+    `DETOUR`.
     """
     length = np.where(weights > 0, weights, np.inf)
     by_two = np.full_like(length, np.inf)

@@ -1,9 +1,9 @@
 """Attention of a self-supervised vision transformer as a saliency map.
 
-The last layer's class token of DINO attends to foreground objects (Caron et al. 2021, section 4.2.2; its row 0 without
-its own column, as in `visualize_attention.py` of the authors; they show each head, this module averages them). DINOv2
-(Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through transformers.
-`model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
+The last layer's class token of DINO attends to foreground objects (Caron et al. 2021, section 4.2.2). The map is row 0
+of the attention without its own column, as in `visualize_attention.py` of the authors. They show each head; this module
+averages the heads. DINOv2 (Oquab et al. 2024), DINOv2 with registers (Darcet et al. 2024) and DINOv3 load through
+transformers. `model = Attention(dir_or_id, "cpu")`, then `contrasted(model.predict([model.prepare(pixels)])[0])`.
 
 DINOv2 without registers stores global information in a few background patches, which then receive most of the attention
 (Darcet et al. 2024, section 2). The norm of their features after the last block identifies them: its distribution has
@@ -28,8 +28,8 @@ from tools.saliency.cues import SaliencyMap, stretch
 
 # Patches along the long side: with patches of 14 px, the network sees an image of 448 px.
 PATCHES = 32
-# Norm of a patch's feature, relative to the image's median, from which it is an artifact: set by argument, because the
-# paper's threshold (150, for its largest network) does not transfer to other networks.
+# Norm of a patch's feature, relative to the image's median, from which the patch is an artifact. It is an assumption,
+# because the paper's threshold (150, for its largest network) does not transfer to other networks.
 ARTIFACT = 2.0
 # Quantile at which a map is clipped, so that no single patch decides its scale.
 OUTLIER = 0.98
@@ -43,7 +43,7 @@ class Attention:
     """A verified checkpoint of one of `FAMILIES` on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=FAMILIES)
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config

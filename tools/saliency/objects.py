@@ -30,12 +30,12 @@ MIN_AREA = 0.0006
 MIN_SHARE = 0.1
 # Smallest piece that counts as a separate object, as a fraction of the split object.
 MIN_PIECE = 0.2
-# Largest share of the image for an object's box if a higher threshold makes it smaller: a box of the full image is no
-# information.
+# Largest share of the image for an object's box if a higher threshold makes the box smaller: a box of the full image
+# carries no information.
 MAX_BOX = 0.7
 # Number of thresholds for splitting an object, between its own and its highest value.
 STEPS = 8
-# Minimum share of its box inside another object's at which an object is part of it.
+# An object is part of another one if at least this share of its box is inside the box of the other.
 WITHIN = 0.7
 
 

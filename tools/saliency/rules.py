@@ -18,7 +18,7 @@ from tools._shared.boxes import overlap
 
 # Largest number of boxes that the saliency tool ranks in one call.
 MAX_BOXES: Final = 26
-# Confidence in a count, a rank and a longest fixation: set by argument, since nothing was measured on photographs.
+# Confidence in a count, a rank and a longest fixation: assumptions, because nothing was measured on photographs.
 COUNT_SURE, RANK_SURE, MAX_SURE_LENGTH = 0.35, 0.45, 0.3
 # Confidence in one of two paths: hardly above a guess, because the maps do not model people.
 PATH_SURE = 0.55

@@ -85,7 +85,8 @@ def evidence_of(request: Request[ScanpathArgs], values: SaliencyMap, basis: str,
     """Compute the path over a map (h, w) of the image; deterministic for image, arguments and seed.
 
     Returns:
-        Evidence with `ScanpathData` and an overlay. The confidence is that the path resembles a person's.
+        Evidence with `ScanpathData` and an overlay. The confidence is the probability that the path resembles a
+        person's.
     """
     pixels, path = request.images[0], fixate(values, request.args.fixations, request.seed)
     height, width = pixels.shape[:2]

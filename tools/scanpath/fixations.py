@@ -113,7 +113,7 @@ def durations(saliencies: Sequence[float]) -> list[int]:
     """
     count = len(saliencies) - 1
     normal = NormalDist(float(np.log(MEAN_MS)) - DURATION_SPREAD**2 / 2, DURATION_SPREAD)
-    # Equal ones keep their order, so that later fixations are the longer ones.
+    # Equally salient positions keep their order, so that the later fixations are longer.
     order = sorted(range(1, count + 1), key=lambda place: (saliencies[place], place))
     times = [FIRST_MS] * (count + 1)
     for rank, place in enumerate(order):

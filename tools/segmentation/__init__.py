@@ -40,11 +40,10 @@ Mask = npt.NDArray[np.bool_]
 
 # Largest number of corners of the outline in `data`.
 OUTLINE_POINTS = 48
-# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; set by argument, not measured.
+# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; an assumption, not measured.
 CLEAR_CONTRAST = 25.0
 WEIGHT_FREE_CERTAIN = 0.6
-# Confidence factor for a mask whose outline partly follows the edge of the searched area; set by argument, not
-# measured.
+# Confidence factor for a mask whose outline partly follows the edge of the searched area; an assumption, not measured.
 CUT_OFF = 0.4
 LEARNED_CERTAIN = 0.9
 
@@ -80,7 +79,7 @@ class SegmentationData(TypedDict):
 
 
 def read_prompt(request: Request[SegmentationArgs]) -> tuple[list[Spot], list[Spot], Box | None]:
-    """Return the points on the object, points off it, and the box. Raises `ToolError` for one outside the image."""
+    """Return the points on the object, those off it, and the box. Raises `ToolError` if any is outside the image."""
     args, size = request.args, (request.images[0].shape[0], request.images[0].shape[1])
     markers = request.needs.get("markers", ())
     on = read_points("segmentation", args.points, markers, size) if args.points else []
@@ -102,7 +101,8 @@ class GrabCut(WeightFree[SegmentationArgs]):
         on, off, box = read_prompt(request)
         pixels = request.images[0]
         mask, cut_off = cut_out(pixels, box, on, off)
-        # In patches without a ground a point may name one of them; a box is around several.
+        # In an image of flat patches without a ground, a point may select one patch, but a box surrounds several
+        # patches.
         single = bool(on) and is_one_colour(pixels, mask)
         if not shows_something(pixels) or (is_patchwork(pixels) and not single):
             mask = np.zeros_like(mask)
@@ -150,8 +150,8 @@ def report(pixels: Pixels, mask: Mask, score: float, confidence: float, prompt: 
     """Build the tool output from a mask (H, W) of an image (H, W, 3).
 
     Returns:
-        Evidence with `SegmentationData` and an overlay. The confidence is that the mask overlaps the intended object
-        with an IoU above 0.5.
+        Evidence with `SegmentationData` and an overlay. The confidence is the probability that the mask overlaps the
+        intended object with an IoU above 0.5.
     """
     import cv2
 

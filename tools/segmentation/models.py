@@ -1,8 +1,8 @@
 """Segmentation networks: from points and boxes, from words, or from both.
 
 SAM 2 (Ravi et al. 2024) accepts points and boxes, CLIPSeg (Lüddecke and Ecker 2022) words, SAM 3 (Carion et al. 2025)
-all of these. `model = segmenter(dir_or_id, "cpu")` loads any; the checkpoint's family determines the prompts. Then
-`model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
+all of these. `model = segmenter(dir_or_id, "cpu")` loads any of them; the checkpoint's family determines the prompts.
+Then `model.mask(pixels, model.predict([model.prepare(pixels, prompt)])[0])`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ByPlace:
     """SAM 2, or SAM 3's tracker; the score of a mask is the network's estimate of its intersection over union."""
 
     def __init__(self, weights: str, device: str, network: str = "Sam2", families: Sequence[str] = BY_PLACE) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         self._checkpoint = load_verified(
             f"{network}Model",
             weights,
@@ -159,7 +159,7 @@ class ByWords:
     """CLIPSeg; the score of a mask is the mean probability inside it, 0 for an empty one."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         self._model = TargetHeat(weights, device)
         self.version = self._model.version
 
@@ -187,7 +187,7 @@ class ByConcept:
     """
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         self._checkpoint = load_verified(
             "Sam3Model", weights, device=device, processor_class="Sam3Processor", model_types=BOTH, harmless=INDICES
         )
@@ -240,7 +240,7 @@ class Sam3:
     """SAM 3 as published: words go to its detector, points and boxes to its tracker."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load both. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load both. Raises `WeightsError` if the weights are missing, unsuitable or of another family."""
         self._words = ByConcept(weights, device)
         self._places = ByPlace(weights, device, "Sam3Tracker", BOTH)
         # The file has one encoder for both.
@@ -271,7 +271,7 @@ Segmenter = ByPlace | ByWords | Sam3
 
 
 def segmenter(weights: str, device: str) -> Segmenter:
-    """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+    """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
     family = model_type_of(find_checkpoint(weights), weights, (*BY_PLACE, *BY_WORDS, *BOTH))
     if family in BOTH:
         return Sam3(weights, device)

@@ -3,8 +3,9 @@
 `hybrid tools run semantic_correspondence one.png two.png --weights DIR --args '{}'`: the drawn REF of the first image
 against the drawn A to D of the second.
 
-There is only a learned backend: cosine of dense features, of DINO or, for weights in diffusers' layout, of Stable
-Diffusion: DIFT (Tang et al. 2023; `models.py`). Recognising corresponding parts, such as two beaks, needs a network.
+There is only a learned backend. It compares dense features by their cosine: those of DINO or, for weights in diffusers'
+layout, those of Stable Diffusion, called DIFT (Tang et al. 2023; `models.py`). Recognising corresponding parts, such as
+two beaks, needs a network.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from tools._shared.wording import wording_of
 from tools.semantic_correspondence.models import FeatureModel, feature_model
 
 REFERENCE = "REF"
-# Difference of cosines that multiplies the odds by e; set by argument, not measured.
+# Difference of cosines that multiplies the odds by e; an assumption, not measured.
 SOFTNESS = 0.05
 MAX_CERTAINTY = 0.85
 MAX_SIDE_PX = 1024
@@ -83,7 +84,7 @@ NOTHING_COMPARED = 0.1
 
 
 class FeatureMatch(NamedTuple):
-    """Each candidate's cosine with the reference, -1..1; the best one, None for a tie; confidence 0..1 in it."""
+    """Each candidate's cosine with the reference, -1..1; the best candidate, None for a tie; the confidence 0..1."""
 
     cosines: tuple[float, ...]
     best: int | None
@@ -91,7 +92,7 @@ class FeatureMatch(NamedTuple):
 
 
 def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]:
-    """Return the reference in image 1 and the candidates in image 2; None and fewer than two if not found.
+    """Return the reference in image 1, None if not found, and the candidates in image 2, fewer than two if not found.
 
     Raises:
         ToolError: there is only one candidate, or a point is outside the image or its letter is not drawn.
@@ -105,13 +106,13 @@ def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]
     reference_spots = read_points("semantic_correspondence", argument_points, findings[:1], (first[0], first[1]))
     references = reference_spots[:1] if args.point else [spot for spot in reference_spots if spot.label == REFERENCE]
     spots = read_points("semantic_correspondence", args.candidates, findings[1:2], (second[0], second[1]))
-    # Each image is searched for all letters, which may give false positives, so keep only the candidates' letters.
+    # Both images are searched for all letters, so a REF that was found in image 2 is a false positive.
     candidates = [spot for spot in spots if args.candidates or spot.label != REFERENCE]
     return (references[0] if references else None), candidates
 
 
 def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]) -> FeatureMatch:
-    """Choose the candidate with the largest cosine; the confidence is its softmax share, less for uncertain points."""
+    """Choose the candidate with the largest cosine; the confidence is its softmax share, lower for uncertain points."""
     top = max(cosines)
     weights = [math.exp((value - top) / SOFTNESS) for value in cosines]
     best = max(range(len(cosines)), key=lambda index: cosines[index])
@@ -196,7 +197,8 @@ def report(
     """Build the tool output from a match; without one, the reference or two candidates were not found.
 
     Returns:
-        Evidence with `SemanticData` and an overlay of each image. The confidence is that `best` is right.
+        Evidence with `SemanticData` and an overlay of each image. The confidence is the probability that `best` is
+        right.
     """
     reference, candidates, peak = seen.reference, seen.candidates, None
     if similarity is not None:
@@ -244,7 +246,7 @@ def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:
 
 HEIGHT, WIDTH, RADIUS, PERIOD = 480, 640, 84, 42
 DARK, BRIGHT, GROUND = (70, 60, 50), (215, 195, 165), (140, 130, 120)
-# Forms, pixels per pixel of the plan, and the index of each form's quarter in the second image.
+# Forms, scale in pixels per pixel of the plan, and the index of each form's quarter in the second image.
 SCENES: tuple[tuple[tuple[str, ...], float, tuple[int, ...]], ...] = (
     (("rings", "stripes", "checks", "spokes"), 1.0, (1, 3, 0, 2)),
     (("dots", "waves", "spokes", "blobs"), 2.2, (3, 2, 1, 0)),
@@ -324,7 +326,7 @@ TOOL = Tool(
     args=SemanticArgs,
     checks=CHECKS,
     claims=Claims(("best_index",), compares="candidates"),
-    # Without a model, it answers with the drawn candidate that is the same part, or serves the same action.
+    # Without a model, the rule answers with the drawn candidate that is the same part, or serves the same action.
     rules={
         "Functional_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),
         "Semantic_Correspondence": OneCall("semantic_correspondence", letter(), drawn_labels),

@@ -37,9 +37,10 @@ MAX_IMAGES = 6
 TIE = 1e-6
 # Gap below which images of one colour or noise are tied: two samples of one noise differ by up to 0.02.
 GRAIN_TIE = 0.05
-# Gap of similarity at which 63 % of the doubt is gone; set by argument, not measured.
+# Gap of similarity at which 63 % of the doubt is gone; an assumption, not measured.
 SURE_GAP = 0.3
-# Highest confidences. Colour statistics say little about perceived similarity; neither was measured on labelled pairs.
+# Highest confidences. Colour statistics say little about perceived similarity; neither backend was measured on labelled
+# pairs.
 WEIGHT_FREE_CEILING, LEARNED_CEILING = 0.65, 0.85
 
 
@@ -207,7 +208,7 @@ TOOL = Tool(
     args=SimilarityArgs,
     checks=CHECKS,
     claims=Claims(("best",), same_pictures=True),
-    # Without a model, it answers with the image most similar to the first in style, or in content.
+    # Without a model, the rule answers with the image most similar to the first in style, or in content.
     rules={
         "Art_Style": OneCall("similarity", later_image, lambda prompt: {"aspect": "style"}),
         "Visual_Similarity": OneCall("similarity", later_image, lambda prompt: {"aspect": "content"}),

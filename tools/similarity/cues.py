@@ -25,7 +25,7 @@ WORK_PX = 256
 GRID = 6
 DIRECTIONS = 12
 SCALES = 4
-# Distance at which similarity falls to 1/e; set by argument so that unrelated photographs give about 0.2 to 0.4.
+# Distance at which similarity falls to 1/e; chosen so that unrelated photographs give about 0.2 to 0.4.
 SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 

@@ -1,9 +1,9 @@
 """Similarity of features of a vision transformer: cosine, aligned patches, and Gram matrices for style.
 
-DINOv2 (Oquab et al. 2024), with registers, DINOv3 (Simeoni et al. 2025), SigLIP (Zhai et al. 2023) and SigLIP 2
-(Tschannen et al. 2025; its checkpoints of a fixed size belong to the family `siglip`) through transformers.
-`model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs an image
-once; `likeness` compares two.
+The networks are DINOv2 (Oquab et al. 2024), also with registers, DINOv3 (Simeoni et al. 2025), SigLIP (Zhai et al.
+2023) and SigLIP 2 (Tschannen et al. 2025; its checkpoints of a fixed size belong to the family `siglip`), through
+transformers. `model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.predict([model.prepare(pixels)])[0])` runs
+an image once; `likeness` compares two.
 
 Full images are resized to a square. DINOv2's authors evaluate classes on the centre of an image (short side to 256 px,
 224 px crop: `make_classification_eval_transform` of `dinov2/data/transforms.py`); of a 16 : 9 image that would leave
@@ -55,7 +55,7 @@ class ImageFeatures:
     """A verified checkpoint on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` for missing or unsuitable weights or another family."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing, unsuitable or of another family."""
         family = model_type_of(find_checkpoint(weights), weights, (*CLASS_TOKEN, *POOLED))
         self._pooled = family in POOLED
         self._checkpoint = load_verified("AutoModel", weights, device=device, model_types=(family,))

@@ -138,7 +138,7 @@ def test_a_path_that_the_system_refuses_is_one_line(
     base = command_inputs.words_of(words, item)
     for param, kind in refused(words, item):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
-            # They take long if the path is accepted.
+            # These commands take long if the path is accepted.
             continue
         text = command_tree.replaced(item, base, param, places[kind])
         told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")

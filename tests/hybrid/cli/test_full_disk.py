@@ -47,12 +47,12 @@ class SmallDisk:
         self.folder = folder
 
     def resize(self, kilobytes: int) -> None:
-        """Resize it, at least to what it holds."""
+        """Resize the disk, at least to the size of its contents."""
         words = ["mount", "-o", f"remount,size={kilobytes}k", str(self.folder)]
         subprocess.run(words, check=True, capture_output=True)
 
     def make_read_only(self) -> None:
-        """Make it read-only, for root as well."""
+        """Make the disk read-only, for root as well."""
         subprocess.run(["mount", "-o", "remount,ro", str(self.folder)], check=True, capture_output=True)
 
     def files(self) -> list[Path]:
@@ -84,7 +84,7 @@ def runs(large_runs: Callable[[int], Path], tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def named_run(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> Callable[[str], Path]:
-    del hybrid_home  # the empty one of each test comes first
+    del hybrid_home  # requested so that the empty home of the test is set first
 
     def run_named(name: str) -> Path:
         path = runs[name]

@@ -58,7 +58,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def installs(extra: str) -> str:
-    """Return the command in the form in which it is printed outside of the checkout."""
+    """Return the install command of an extra, as printed when the working directory is outside the checkout."""
     return f"uv pip install -e '{ROOT}[{extra}]'"
 
 

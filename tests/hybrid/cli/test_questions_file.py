@@ -1,4 +1,4 @@
-"""An own file from `hybrid data template` to a report: each command works on it, as on any benchmark."""
+"""A user's file from `hybrid data template` to a report: each command works on it, as on any benchmark."""
 
 import json
 from pathlib import Path

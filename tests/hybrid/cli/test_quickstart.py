@@ -88,7 +88,8 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert len(matches) == 2
     assert all((tmp_path / page).parent.joinpath(file).is_file() for file in matches)
 
-    # Its next command runs unchanged: without a key it ends before anything is asked, and names the key.
+    # The command in the last line of the output runs unchanged: without a key it ends before anything is asked, and
+    # names the key.
     refused = command(*shlex.split(lines[-1])[1:], code=2)
     assert KEY in refused.err
     estimated = command(*shlex.split(lines[-1])[1:], "--dry-run", "--task", "Jigsaw")

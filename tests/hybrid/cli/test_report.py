@@ -109,7 +109,7 @@ def test_a_full_disk_is_one_line(command: Command, run: Path, tmp_path: Path, mo
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), source, None, place)
 
     monkeypatch.setattr(shutil, "copy2", full)
-    # The function is the default of an argument.
+    # `copytree` has `copy2` as the default of an argument, so the default is replaced as well.
     monkeypatch.setitem(shutil.copytree.__kwdefaults__ or {}, "copy_function", full)
     monkeypatch.setattr(shutil.copytree, "__defaults__", (False, None, full, False, False))
     result = command("report", run, "-o", tmp_path / "site", "--quiet", code=2)

@@ -43,7 +43,7 @@ def scripted_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str
 def the_home_of_the_runs(
     scripted_runs: dict[str, ScriptedRun], monkeypatch: pytest.MonkeyPatch, hybrid_home: Path
 ) -> None:
-    del hybrid_home  # the empty one of each test comes first
+    del hybrid_home  # requested so that the empty home of the test is set first
     monkeypatch.setenv("HYBRID_HOME", str(scripted_runs["native"].path.parents[1] / "home"))
 
 

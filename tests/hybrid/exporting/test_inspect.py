@@ -55,7 +55,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 
 @pytest.fixture(autouse=True)
 def the_home_of_the_run(traced: Path, monkeypatch: pytest.MonkeyPatch, hybrid_home: Path) -> None:
-    del hybrid_home  # the empty one of each test comes first
+    del hybrid_home  # requested so that the empty home of the test is set first
     monkeypatch.setenv("HYBRID_HOME", str(traced.parent / "home"))
 
 
@@ -184,7 +184,7 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
             part for message in sample.messages if isinstance(message.content, list) for part in message.content
         ]
         used = [part.image.removeprefix(ATTACHMENT) for part in contents if part.type == "image"]
-        # Inspect also puts long texts there.
+        # Inspect also stores long texts as attachments.
         assert set(used) == {name for name, data in sample.attachments.items() if data.startswith("data:")}
         exchanges = run.folder.recorded("specialist").by_id[sample.id].exchanges
         values = [ref for exchange in exchanges for ref in exchange.prompt.images]

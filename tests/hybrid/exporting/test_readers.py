@@ -15,7 +15,7 @@ from hybrid.exporting.table import EXPORTER as TABLE
 from tests.hybrid.exporting.conversation_runs import write
 
 datasets = pytest.importorskip("datasets", reason="datasets is in the dependency group dev")
-# It leaves the arrow files of its cache open.
+# `datasets` leaves the arrow files of its cache open.
 pytestmark = [pytest.mark.system, pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 
@@ -58,5 +58,5 @@ def test_datasets_takes_a_folder_for_its_conversations_and_not_for_pictures(
 
 
 def filled(content: Any) -> Any:
-    """Return it as `datasets` does: each part of a message has every key that any part has."""
+    """Return a content as `datasets` does: each part of a message has every key that any part has."""
     return content if isinstance(content, str) else [{"type": None, "text": None, **part} for part in content]

@@ -93,7 +93,7 @@ async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, re
         assert "data:image/png;base64," in (await call_tool(runner, "plain_look", store_as("TIFF"))).text
         other_rotated = store_as("JPEG", exif=exif)
         sent, _ = runner._encoder.encoded(other_rotated.image)
-        # It was rotated when it was stored.
+        # The picture was rotated when it was stored.
         assert (sent, sent.width) == (other_rotated.image, 20)
         assert runner.computed == 3
         # Our tools run as without any server, and the foreign server does not answer their calls.

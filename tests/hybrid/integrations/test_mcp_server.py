@@ -267,7 +267,7 @@ def test_there_is_one_path_and_one_address(web: Served) -> None:
     assert status(web, host, "/") == 404
     assert status(web, host, "/mcp/../etc/passwd") == 404
     assert status(web, host, method="PUT") == 405
-    # It would open a stream of events and keep the connection.
+    # An accepted GET request would open a stream of events and keep the connection.
     assert status(web, {**host, "Accept": "text/event-stream"}, method="GET") == 405
     with socket.socket() as other, pytest.raises(OSError, match="refused"):
         # The same port under another address of this machine.

@@ -1,7 +1,8 @@
 """Build a tiny vision language model that really calls a tool and then answers: python build_tiny_vlm.py OUT.
 
-A LLaVA (CLIP vision tower, Llama text model, about 0.2 M parameters, byte-level BPE trained in place) overfitted
-on a few conversations in a minute or less on two cores. Deterministic on one machine; the tests cache what it writes.
+A LLaVA (CLIP vision tower, Llama text model, about 0.2 M parameters, byte-level BPE trained in place) is overfitted on
+a few conversations, in a minute or less on two cores. The result is the same each time on one machine, and the tests
+cache it.
 """
 
 import json
@@ -37,7 +38,7 @@ TEMPLATE = (
     '"arguments": {{ t.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}'
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# Qwen's form: with another form neither the server nor the tokenizer distinguishes a call from text.
+# The form is Qwen's: with another one, neither the server nor the tokenizer distinguishes a call from text.
 RESPONSE_TEMPLATE = stored(__file__, "RESPONSE_TEMPLATE")
 
 QUESTIONS = ("Which side is red?", "Where is the square?")

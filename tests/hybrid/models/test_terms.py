@@ -134,7 +134,7 @@ async def test_a_fault_in_the_middle_is_asked_again_and_the_reply_is_kept(
     model.listen(pages)
     reply = await ask(model)
     assert (reply.text, reply.attempts) == ("(A)", 3)
-    # It is the reply to the same request, whatever its form.
+    # The kept reply also answers the same request if it is not streamed.
     second = opened(recorder.url, store)
     second.listen(pages)
     assert (await ask(second)).attempts == 0

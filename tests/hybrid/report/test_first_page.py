@@ -140,7 +140,7 @@ def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path)
 
 
 def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp_path: Path) -> None:
-    """Return two solvers with tools, with names as long as a conclusion prints them, and several sentences."""
+    """The names of two solvers are as long as a conclusion prints them, and the conclusion has several sentences."""
     first, alone, *_ = synthetic.SOLVERS
     long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}

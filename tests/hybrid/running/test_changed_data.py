@@ -1,4 +1,4 @@
-"""A run whose data changed asks new questions, and is refused if an answered one is now another question."""
+"""A run whose data has changed asks new questions; it is refused if an answered question is now a different one."""
 
 import json
 from collections.abc import Sequence

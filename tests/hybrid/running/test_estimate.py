@@ -67,7 +67,7 @@ async def estimate_run(config: RunConfig, solver: Solver | None = None) -> Solve
 
 
 async def spent(config: RunConfig, call_path: CallPath) -> Spent:
-    """Return the estimate of one course."""
+    """Return the estimate for a solver that always takes this path of calls."""
     result = await estimate_run(config, Talker(certain(call_path)))
     assert result.low == result.expected == result.high
     return result.expected

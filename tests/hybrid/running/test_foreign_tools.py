@@ -41,7 +41,7 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def stranger(web: tuple[str, Path]) -> str:
-    """That server before its first call."""
+    """The foreign server before its first call."""
     web[1].write_text("")
     return web[0]
 
@@ -173,7 +173,7 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
 def test_a_server_that_is_gone_leaves_its_questions_open(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are asked again when it is back; none is answered without the tool."""
+    """The questions are asked again when the server is back; none is answered without the tool."""
     server_file = tmp_path / "there.py"
     server_file.write_text(PLAIN.read_text())
     run = planned(

@@ -214,7 +214,7 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
         assert process.stdout is not None
         assert int(process.stdout.readline()) != process.pid
         os.kill(process.pid, number)
-        # Ends when no process has it open any more.
+        # Reading ends when no process has the pipe open any more.
         process.stdout.read()
     assert process.returncode == -number
     assert cleaned.exists() == (number == signal.SIGINT)

@@ -57,7 +57,7 @@ def test_the_question_for_the_commit_leaves_the_index_alone(tmp_path: Path) -> N
     (tmp_path / "code.py").write_text("1\n")
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "-qm", "one")
-    # Its times differ from those in the index, so git would write it again.
+    # The times of the file differ from those in the index, so git would write the index again.
     os.utime(tmp_path / "code.py", (1, 1))
     index = tmp_path / ".git" / "index"
     content = index.read_bytes()

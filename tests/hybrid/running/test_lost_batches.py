@@ -254,7 +254,7 @@ def test_a_429_for_ever_ends_the_run(config: RunConfig, model: str, timer: Jumpi
 
 @ALL
 def test_a_gateway_that_gave_up_is_no_reason_to_create_a_batch_twice(config: RunConfig, model: str) -> None:
-    """It is searched in the list, which may lag behind."""
+    """The batch is searched for in the provider's list, which may lag behind."""
     looks: list[int] = []
 
     def is_listed(number: int) -> bool:

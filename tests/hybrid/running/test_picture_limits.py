@@ -156,7 +156,7 @@ def test_a_picture_of_the_question_is_written_with_fewer_bytes_at_its_size(tmp_p
 
 
 def test_a_request_of_too_many_bytes_leaves_the_oldest_pictures_of_tools_out(tmp_path: Path) -> None:
-    # It returns four quadrants.
+    # Without a region, crop returns four quadrants.
     call = {"images": ["img:1"]}
     with serving(Treatment(call=call)) as server:
         run(server, tmp_path / "free")
@@ -171,7 +171,7 @@ def test_a_request_of_too_many_bytes_leaves_the_oldest_pictures_of_tools_out(tmp
 
 
 def test_more_pictures_than_a_server_takes_leave_the_oldest_of_tools_out(tmp_path: Path) -> None:
-    # It returns four quadrants.
+    # Without a region, crop returns four quadrants.
     call = {"images": ["img:1"]}
     with serving(Treatment(most_pictures=3, call=call)) as server:
         run(server, tmp_path / "run", settings={"image_limits": "most_pictures:3"})

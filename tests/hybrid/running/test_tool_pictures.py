@@ -14,7 +14,7 @@ from tests.picture_runs import run, steps
     "treatment",
     [
         Treatment(beside="ignored"),
-        # It reads the user's pictures, so token counts for tools' pictures are no excuse.
+        # This server reads the user's pictures, and counting tokens for tools' pictures does not excuse it.
         Treatment(beside="ignored", counts="all"),
         Treatment(beside="ignored", uncounted=True),
         Treatment(beside="ignored", counts="none"),

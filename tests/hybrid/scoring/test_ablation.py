@@ -54,7 +54,7 @@ def rows(result: AblationReport, place: int, section: str, quantity: str, metric
 
 
 def test_the_table_by_hand() -> None:
-    """Macro accuracy: the mean of Jigsaw of 40 and Counting of 20."""
+    """The macro accuracy is the mean over Jigsaw (40 questions) and Counting (20 questions)."""
     data = report()
     macro = {"full": 0.625, "no tool": 0.25, "without depth": 0.25, "without crop": 0.6, "without ocr": 0.65}
     assert values(data, 0, "metrics", "value", "accuracy_macro") == pytest.approx(macro)
@@ -110,7 +110,7 @@ def test_one_number_a_line_in_csv() -> None:
     harmed = {(line["b"], line["group"]): line for line in lines if line["quantity"] == "harmed"}
     jigsaw = harmed["without depth", "Jigsaw"]
     assert (jigsaw["value"], jigsaw["unit"]) == ("30", "questions")
-    # The run without tools is in both comparisons, and once here.
+    # The run without tools is in both comparisons, but is listed once here.
     cost = [(line["a"], line["value"]) for line in lines if line["quantity"] == "cost"]
     assert sorted(cost) == sorted((run.scored.solver, "0.25") for run in data.runs)
     # Every task of every pair is listed, including those without a change.

@@ -35,7 +35,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> tupl
 
 @pytest.fixture(scope="module")
 def full_report(paths: tuple[Path, ...]) -> ComparisonReport:
-    """The comparison of them with all sections."""
+    """The comparison of these runs with all sections."""
     return compare_paths(paths, all=True)
 
 

@@ -42,7 +42,7 @@ class Said:
 
 
 def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
-    """Return the answers of the three solvers, those of the specialists if there are some."""
+    """Return the answers by solver; the specialist is left out if it has no letters."""
     return {"controller": tools, "mllm": alone, **({"specialist": specialists} if specialists else {})}
 
 

@@ -155,7 +155,8 @@ def test_perfect_output_cannot_change_what_is_right_already(compared: Any) -> No
 
 
 def test_calls_where_none_is_needed(compared: Any) -> None:
-    # 48 are right alone and 52 wrong; it calls on 42 and on 2 of these.
+    # Alone, the model is right on 48 questions and wrong on 52; it calls a tool on 42 of the former and 2 of the
+    # latter.
     calls = "c" * 42 + "-" * 6 + "c" * 2 + "-" * 50
     answers = {"controller": "48r 52w", "mllm": "48r 52w"}
     result = compared(costing=calling(calls, "w" * 100), real=answers)
@@ -171,7 +172,7 @@ def test_calls_that_are_independent_of_need_are_not_blamed(compared: Any) -> Non
 
 
 def test_the_effect_of_output_where_a_tool_was_called(compared: Any) -> None:
-    # 40 of 100 have a call; 30 of them are gained, and the others do not change.
+    # 40 of 100 questions have a call; 30 of these are gained, and the other answers do not change.
     calls = calling("c" * 40 + "-" * 60, "r" * 100)
     real, blank = {"controller": "35r 5w 30r 30w", "mllm": "5r 35w 30r 30w"}, {"controller": "5r 35w 30r 30w"}
     result = compared(costing=calls, real=real, blank=blank)
@@ -339,7 +340,7 @@ def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def costing(solver: str, question: Question, reply: Reply) -> Reply:
-    """Cost of a question: 100 tokens without tools and 300 to 302 with tools."""
+    """Return a reply with its cost: 100 tokens without tools and 300 to 302 with tools."""
     tokens = 300 + int(question.id.rsplit("_", 1)[1]) % 3 if solver.startswith("controller") else 100
     return replace(reply, usage=Usage(1, input_tokens=tokens - 10, output_tokens=10, seconds=tokens / 100))
 
@@ -355,8 +356,10 @@ def test_the_price_of_a_point(compared: Any) -> None:
 
 
 def nearly_free(solver: str, question: Question, reply: Reply) -> Reply:
-    """Costs near zero: recorded replies take no time, and with tools this solver uses fewer tokens than the MLLM
-    alone."""
+    """Return a reply that costs almost nothing.
+
+    Its seconds are near zero, as for recorded replies, and the solver with tools uses fewer tokens than the MLLM alone.
+    """
     reply = costing(solver, question, reply)
     return replace(
         reply,

@@ -343,7 +343,8 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        # Unanswered counts as a guess of two: b answers 20 questions more, and gains half a point on each.
+        # An unanswered question counts as a guess among two: b answers 20 questions more and gains half a point on
+        # each.
         (
             "a" * 20 + "rw" * 30,
             "r" * 20 + "rw" * 30,

@@ -22,7 +22,7 @@ ANSWERS = {"r": "A", "w": "B"}
 
 
 def compared(*words: str, allow_failed: bool = True, **more: str) -> Comparison:
-    """Return solvers `a`, `b`, ... that gave these letters to the questions of one task, and named ones."""
+    """Return solvers `a`, `b`, ... and named solvers, which gave these letters to the questions of one task."""
     named = dict(zip("abcd", words, strict=False)) | {name.replace("_", "@"): word for name, word in more.items()}
     options = ComparisonOptions(allow_failed=allow_failed)
     return compare([solver(name, {"Jigsaw": word}) for name, word in named.items()], options)
@@ -83,7 +83,7 @@ def test_failures_elsewhere_withhold_the_test_of_a_part() -> None:
     shared = shared_of(compared("r" * 20 + "f", "w" * 21, allow_failed=False), "a", "b")
     part = shared.at(np.arange(20))
     assert (shared.untested(), part.untested(), part.at(np.arange(10)).untested()) == ("failed",) * 3
-    # One of 200 is less than 1 %, but not of its task.
+    # One failed question is less than 1 % of 200, but more than 1 % of the last ten.
     rare = shared_of(compared("r" * 199 + "f", "w" * 200, allow_failed=False), "a", "b")
     assert (rare.untested(), rare.at(np.arange(190, 200)).untested(), rare.at(np.arange(10)).untested()) == (
         None,

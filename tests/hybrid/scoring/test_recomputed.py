@@ -50,7 +50,7 @@ def near(expected: Any) -> Any:
     ids="-".join,
 )
 def compared(request: pytest.FixtureRequest, synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> Compared:
-    """The synthetic runs of a benchmark next to their only comparison, by one rule for missing answers.
+    """The synthetic runs of a benchmark, and the report of their comparison under one rule for missing answers.
 
     A quarter of the MLLM's replies cannot be read, and the specialist abstains.
     """

@@ -94,7 +94,8 @@ def test_where_a_specialist_answers_tasks_of_other_sizes_may_turn_the_difference
         "controller": {"Jigsaw": "r" * 12 + "w" * 38, "Counting": "w" * 10},
     }
     _, part, _ = where_answered(compared(answers))
-    # On what it answers, 6 of 46 against 12 of 46; as a mean over tasks, 0.5 against 0.15.
+    # On the questions that it answers, the specialist is right on 6 of 46 and the controller on 12 of 46. As a mean
+    # over tasks, the accuracies are 0.5 and 0.15.
     assert part.rows[0].value == pytest.approx(0.15 - 0.5)
     assert part.over_all is not None
     assert part.over_all.value == pytest.approx((12 - 6) / 46)

@@ -158,7 +158,7 @@ async def test_the_memory_of_a_finished_service_comes_back(
     until = time.monotonic() + GONE_S
     while (memory_in_use(device) > previous or seen[0]() is not None) and time.monotonic() < until:
         await asyncio.sleep(0.05)
-    # Other tests may have freed theirs meanwhile.
+    # Other tests may have freed their memory meanwhile.
     assert memory_in_use(device) <= previous
     assert seen[0]() is None
 
@@ -236,7 +236,7 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
             assert memory_in_use(card) == previous
         assert max(MADE[-1].sizes) > 4 >= max(MADE[-1].sizes[-10:])
         assert "they are halved" in service.notices[0]
-        # More than the device has for one alone: the CPU answers, and the run continues.
+        # A single request needs more memory than the device has: the CPU answers, and the run continues.
         assert all(isinstance(value, Finding) for value in await ask(800, 50, 2))
         assert "runs on the CPU from here on" in service.notices[-1]
     finally:

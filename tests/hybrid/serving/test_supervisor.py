@@ -219,7 +219,7 @@ async def test_what_the_cache_has_needs_no_worker(
     crop, depth, refs = load("tools", "crop"), load("tools", "depth"), fakes.refs(store, 5)
 
     async def every_finding(runner: Any) -> list[Finding]:
-        # One tool needs another, which is called as well; the other is called alone.
+        # The first tool needs another tool, which is called as well; the second tool needs none.
         box = {"x0": 2, "y0": 3.5, "x1": 20, "y1": 17}
         return [
             await runner.call(depth, depth.parse({}), refs),
@@ -244,7 +244,7 @@ async def test_a_worker_that_was_started_before_the_first_call_answers_it(
     runner.warm()
     for _ in range(3):
         await asyncio.sleep(0)
-    # It has started by now, and a second one cannot start.
+    # The worker has started by now, and a second worker cannot start.
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     runner.warm()
     assert texts(await ask(runner, numbers(1))) == ["number 1"]

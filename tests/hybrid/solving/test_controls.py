@@ -1,4 +1,4 @@
-"""Controls: what tools return instead of their outputs, and that the cache never stores it."""
+"""Tests of controls: what replaces a tool's output, and that the cache never stores the replacement."""
 
 from collections.abc import Mapping
 from typing import Any

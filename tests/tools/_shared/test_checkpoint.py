@@ -131,7 +131,7 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
     network = module()
     save_file(network.state_dict(), tmp_path / "model.safetensors")
     refused(r"has no preprocessor_config\.json")
-    # A page once showed only size, mean and spread.
+    # A page of the documentation once showed only size, mean and standard deviation.
     (tmp_path / "preprocessor_config.json").write_text('{"size": {"height": 8, "width": 8}, "image_mean": [0, 0, 0]}')
     refused('names no image processor: add "image_processor_type"')
     (tmp_path / "preprocessor_config.json").write_text("{")

@@ -126,7 +126,7 @@ def test_wrong_points_fail_the_checks_and_the_real_ones_pass(name: str, backends
 
 
 def run_known(tool: Tool, backend: Changed) -> Any:
-    """Run only the known answers: other tests cover what the networks are and see."""
+    """Run only the known-answer checks; other tests cover the networks and their inputs."""
 
     class Bare(Changed):
         networks = ()

@@ -37,7 +37,7 @@ def checkpoint(things_checkpoint: Checkpoints) -> Checkpoints:
 def test_lightglue_with_a_detector_that_the_library_lacks_is_refused(
     things_checkpoint: Checkpoints, tmp_path: Path
 ) -> None:
-    """The checkpoint published with DISK, which would bring its own code, is refused."""
+    """The published checkpoint with DISK, which needs code of its own, is refused."""
     folder = Path(shutil.copytree(things_checkpoint("lightglue"), tmp_path / "copy"))
     config = json.loads((folder / "config.json").read_text())
     config |= {"keypoint_detector_config": {"model_type": "disk"}, "trust_remote_code": True}
@@ -146,7 +146,7 @@ def test_rows_belong_together_for_the_network_itself(checkpoint, pair) -> None:
         other = coarse_matches(features.flip(0), network.config)[0].tolist()
         ((source_points, target_points, _),) = match_pairs(network, inputs)
     assert sorted(value) == sorted([second, first] for first, second in other)
-    # Refinement stays in the 8 px window about each cell, plus a pixel.
+    # Refinement stays in the 8 px window around each cell, plus one pixel.
     columns, step = features.shape[-1], inputs.shape[-1] // features.shape[-1]
     centres = torch.tensor([[first % columns * step, first // columns * step] for first, _ in value])
     assert ((source_points - centres).abs() <= 3.5).all()

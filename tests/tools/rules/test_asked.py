@@ -2,7 +2,7 @@
 
 The prompts are those that the papers print (BLINK, figures 9 to 19; HVSBench, sections 3 and C; ActiView, appendix) or
 that are in the data (MVP-Bench, all_questions.json); the tool outputs are invented, and never symmetric: a rule that
-takes the lowest for the highest, the next position for this one or left for right answers another letter.
+confuses the lowest with the highest, a position with the next one, or left with right answers another letter.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from tools.rules import ask_specialists as ask_rules
 
 @dataclass(frozen=True)
 class Case:
-    """Return a question of a BLINK task, the tool output, and the letter that is then right."""
+    """A question of a BLINK task, a tool output, and the letter that is right for this output."""
 
     route: str
     text: str

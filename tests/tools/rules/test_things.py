@@ -27,7 +27,7 @@ LEARNED_ONLY: dict[str, dict[str, Any]] = stored(__file__, "LEARNED_ONLY")
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Callable[..., CachedTools]]:
-    """`service(**options)` makes one over an empty store and cache."""
+    """`service(**options)` makes a `CachedTools` with an empty store and cache."""
     tools: list[CachedTools] = []
 
     def make(**options: Any) -> CachedTools:

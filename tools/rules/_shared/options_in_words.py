@@ -70,7 +70,7 @@ def looked_for(question: str) -> list[str]:
 
 
 async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[str | None, Finding | None]:
-    """Return the first named object not in the image, and detection's output, or None if it was not called."""
+    """Return the first named object that is not in the image, or None; and detection's output, None if not called."""
     target = looked_for(question)
     if not target:
         ctx.rule("no name", "the question names no thing to look for")

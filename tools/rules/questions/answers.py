@@ -172,7 +172,7 @@ async def answer_count(question: CountQuestion, prompt: Prompt, ctx: RuleContext
 
 
 async def answer_nearest(question: NearestQuestion, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Choose the object whose centre is nearest by depth; of two, the other one is farther."""
+    """Choose the object whose centre is nearest by depth or, if the farther of two is asked for, the other one."""
     lettered = all(entity.letter for entity in question.things)
     places = None if lettered else await places_of(prompt, ctx, question.things)
     labels = [entity.letter or "" for entity in question.things]

@@ -120,7 +120,7 @@ class Thing(NamedTuple):
 
 
 def thing_in(words: str) -> Thing | None:
-    """Return the only object that the words name; None for none, for one of several of a kind, and for a part."""
+    """Return the only object that the words name; None if they name none, one of several of a kind, or a part."""
     words = " ".join(words.split()).strip(" .,:;")
     if match := _LETTER.fullmatch(words):
         return Thing(letter=match["letter"])

@@ -213,7 +213,7 @@ def test_a_place_outside_of_its_picture_is_broken(
         ([[100, 200, 300, 400]], (1200, 1300), ["frame: thousandths"]),
         # One number above 1,000 shows that all numbers are pixels.
         ([[100, 200, 300, 400], [100, 200, 1100, 400]], (1200, 1300), []),
-        # One position outside of a small picture shows that they may not be pixels.
+        # One position outside of a small picture shows that the numbers may not be pixels.
         ([[5, 5, 20, 20], [5, 5, 900, 20]], (40, 30), ["frame: thousandths"]),
         ([[5, 5, 20, 20]], (40, 30), []),
     ],

@@ -60,7 +60,7 @@ def test_its_weights_are_at_most_twelve_megabytes() -> None:
 async def test_it_calls_the_tool_and_answers_what_the_finding_says(
     open_checkpoint: Callable[..., ChatModel], picture: ImageRef, protocol: str
 ) -> None:
-    """Both protocols, both answers: its answer follows the tool output and not a habit."""
+    """In both protocols and for both answers, the model follows the tool output and not a habit."""
     model = open_checkpoint(tool_calling=protocol)
     conversation = [SystemMessage(TOLD), user_message([DEPTH, picture, SIZES, LINE])]
     reply = await model.chat(conversation, tools_offered(), CallKey("q"))

@@ -16,7 +16,8 @@ from tests.finished_runs import Command, run_command
 from tests.own_servers import processes, starts, write_program
 
 pytestmark = pytest.mark.system
-# Seconds after which a process that should have started or ended counts as hanging; passes do not depend on it.
+# Seconds after which a process that should have started or ended counts as hanging. A test that passes does not wait
+# that long.
 LATEST_S = 600
 
 
@@ -129,7 +130,7 @@ def test_a_program_that_dies_leaves_no_process(tmp_path: Path, fakes: Any, numbe
 def test_a_server_and_its_watcher_ignore_the_signals_of_a_terminal() -> None:
     code = "import signal; print([signal.getsignal(getattr(signal, name)).name for name in ('SIGINT', 'SIGHUP')])"
     watcher = Path(process.__file__).with_name("watcher.py")
-    # Its standard input stays open until it has ended.
+    # The standard input of the watcher stays open until the watcher has ended.
     with subprocess.Popen(
         [sys.executable, "-E", watcher, sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as running:

@@ -33,7 +33,7 @@ def command(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
-    """By limit, the table of the questions and a run of it; each is made once."""
+    """Return, for a limit, the table of the questions and a run on it; each run is made once."""
     folder = tmp_path_factory.mktemp("shared")
     for place in range(PICTURES):
         Image.fromarray(np.full((8, 8, 3), 40 * place + 20, np.uint8)).save(folder / f"p{place}.png")
@@ -89,7 +89,7 @@ def test_an_export_that_is_read_back_has_the_intervals_of_its_run(
     for result in (back, *score_run(imported, OPTIONS)):
         assert numbers(result) == numbers(scored)
         assert units(result) == units(scored)
-    # Two of six questions show one picture twice, three show three.
+    # Six questions show four pictures, two of them twice; three questions show three pictures.
     assert len(set(units(scored).values())) == {None: 4, 6: 4, 3: 3}[limit]
 
 

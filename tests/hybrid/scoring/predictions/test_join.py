@@ -174,7 +174,7 @@ def test_a_sample_log_has_their_letter_and_the_text(tmp_path: Path, fakes: Any, 
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Path, tmp_path: Path) -> None:
-    """Return a sheet of all 150 puzzles, whose questions read alike, with the half of them that is available."""
+    """A sheet has all 150 puzzles, whose questions read alike; half of the puzzles are available."""
     saved = json.loads((shared_data / "blink_outputs" / "GPT4o" / "Jigsaw.json").read_text())["val"]
     saved.sort(key=lambda row: int(row["idx"].rsplit("_", 1)[1]))
     lines = [
@@ -193,7 +193,7 @@ def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Pat
 
 
 def own_table(folder: Path, count: int = 6) -> Path:
-    """Return an own TSV as VLMEvalKit asks it, with indices that are not a counter."""
+    """Return a user's TSV in VLMEvalKit's layout, with indices that are not a counter."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "red.png").write_bytes(saved(Image.new("RGB", (8, 8), (200, 30, 30))))
     path = folder / "own.tsv"

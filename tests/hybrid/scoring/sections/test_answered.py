@@ -74,7 +74,7 @@ def test_a_specialist_is_compared_where_it_answers(order: tuple[str, str], synth
     [
         ("rw" * 10, "wr" * 10),
         ("a" * 20, "wr" * 10),
-        # A question that one of them failed belongs to neither part.
+        # A question that failed for one of the solvers belongs to neither part.
         ("rw" * 9 + "rf", "wr" * 10),
         ("a" * 19 + "r", "wr" * 9 + "wf"),
     ],

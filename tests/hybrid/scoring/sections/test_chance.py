@@ -87,7 +87,7 @@ def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp
         assert row.value == pytest.approx(printed[task], abs=5e-5), task
     # 8/21 is 38.095 percent, which the paper cuts to 38.09.
     assert rows[GUESS, "", "accuracy_macro"].value == pytest.approx(printed["accuracy_macro"], abs=1e-4)
-    # The options of the rows themselves, if these are available.
+    # If the rows are available, the guess is computed from their own options.
     store = ImageStore(tmp_path / "images")
     mounted = mount(bench, str(shared_data / "blink"), split="val", tasks=(), settings={}, store=store)
     guesser = Guesser(bench, AS_PAPERS, 2)

@@ -90,7 +90,7 @@ def test_a_server_that_was_down_is_no_result() -> None:
     assert {(row.counts["helped"], row.counts["n"]) for row in all_paired(comparison) if row.counts} <= {(0, 0)}
 
 
-# Allowed comparisons.
+# Which comparisons are allowed and which are refused.
 
 
 def test_two_benchmarks_are_refused() -> None:

@@ -96,7 +96,7 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     comparison = compare_paths([tmp_path / "real", tmp_path / "blank"]).comparison
     rows = tuple(SECTION.rows(comparison))
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
-    # Of one task the interval is -9 to +9.
+    # For a single task, the interval is -9 to +9.
     assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)
 
 
