@@ -1,29 +1,38 @@
-"""Measure the cost of large runs: resume, score and compare of up to 85,147 questions, the number in HVSBench.
+"""Measure the cost of large runs: resume, score, compare, export and report.
 
     uv run python -m bench.scale [--questions 1000]... [--recorded ../shared/data/blink_outputs] [--json FILE]
-    uv run python -m bench.scale --tree ../before      # the same for another checkout
+    uv run python -m bench.scale --part three_solvers --json three.json
+    uv run python -m bench.scale --read three.json --read other.json --out bench/results/scale.md     # their page
+    uv run python -m bench.scale --tree ../before                  # the same for another checkout
 
 The questions are rows in HVSBench's official layout, copied from generated questions, with its thirteen types in the
 card's shares; the solver draws random answers, so that only our own code is measured. Up to `ASKED` questions are
-really asked; the remaining lines of a larger run are copies with their own ids.
+really asked; the remaining lines of a larger run are copies with their own ids. The rows "three solvers" are of a run
+in BLINK's layout that names no clusters (`bench/_large_run.py`): a controller with traces, the MLLM alone and the
+specialist alone.
 
 A row of the table is one command in a separate process: CPU time (including the start), wall time, peak resident
-memory. `us_question` is the CPU time per question beyond that of the same command on `FEW` questions; if it does not
-grow with the number of questions, the command is linear. The first command also runs once before it is measured, so
-that modules are compiled.
+memory. `us_question` is the CPU time per question beyond that of the same command on `FEW` questions, and `growth` its
+ratio to that of the previous size: up to 1.2 the command counts as linear. Each command also runs once before it is
+measured, so that modules are compiled.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import itertools
+import json
 import multiprocessing
 import os
+import platform
+import shlex
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +41,8 @@ from hybrid.core.types import Question
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 
-SIZES = (1_000, 10_000, 85_147)
-FEW = 26
+SIZES = (1_000, 5_000, 20_000)
+FEW = 60
 # Rows of each type according to the paper; it gives only the sum of the two scanpath types, which is halved.
 SHARES: Mapping[str, int] = {
     f"Q{place}": rows
@@ -51,6 +60,21 @@ KIND = ["index", "question_type"]
 # When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
 
+# The page of results.
+PAGE = """# Large runs
+
+Written by `python -m bench.scale`. {intro} The columns are CPU seconds, peak MB, microseconds of CPU per question
+beyond the same command on the smallest size, and the ratio of these to the previous size (up to 1.2: linear).
+
+Written on {today}, CPU only, {machine}; learned backends take no part.
+
+```sh
+uv run python -m bench.scale {words}
+```
+
+{table}
+"""
+
 
 @dataclass(frozen=True)
 class ScaleRow:
@@ -62,6 +86,7 @@ class ScaleRow:
     wall_s: float
     memory_mb: float
     us_question: float = 0.0
+    growth: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -75,8 +100,7 @@ class Bench:
         """Run `hybrid` to its end. Raises `SystemExit` with its last messages if it fails."""
         # Keep compiled modules, as users do.
         plain = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        payload = {"HYBRID_HOME": str(self.folder / "home"), "PYTHONPYCACHEPREFIX": str(self.folder / "compiled")}
-        environment = {**plain, **payload, "PYTHONPATH": str(self.tree)}
+        environment = {**plain, "HYBRID_HOME": str(self.folder / "home"), "PYTHONPATH": str(self.tree)}
         command = [sys.executable, "-m", "hybrid", *words]
         measurement = measured(command, environment, self.folder / "log", out=self.folder / "out", cwd=self.tree)
         return ScaleRow(what, questions, measurement.cpu_s, measurement.wall_s, measurement.largest_mb)
@@ -200,6 +224,51 @@ def on_runs(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
     tell(bench.command("compare", count, "compare", str(item), str(other), "--json"))
 
 
+def on_three_solvers(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
+    """Compare, export and report a run of three solvers that names no clusters."""
+    run, out = bench.folder / f"{count}-three", bench.folder / f"{count}-written"
+    for path in (run, out):
+        shutil.rmtree(path, ignore_errors=True)
+    apart(write_three_solvers, run, count, bench.folder / "home")
+    tell(bench.command("three solvers: score", count, "score", str(run), "--json"))
+    tell(bench.command("three solvers: compare", count, "compare", str(run), "--json"))
+    out.mkdir()
+    tell(
+        bench.command("three solvers: table", count, "export", str(run), "--to", "table", "-o", str(out / "table.csv"))
+    )
+    tell(bench.command("three solvers: report", count, "report", str(run), "-o", str(out / "report")))
+
+
+def write_three_solvers(run: Path, count: int, home: Path) -> None:
+    """Write a run of three solvers; its images go to the store in `home`."""
+    os.environ["HYBRID_HOME"] = str(home)
+    from bench._large_run import write_run
+
+    write_run(run, count)
+
+
+def page_of(rows: Sequence[ScaleRow], words: str) -> str:
+    """Return the page of the measurements: a row per command, with columns for each size."""
+    sizes = sorted({row.questions for row in rows if row.questions > FEW})
+    by_command = {(row.what, row.questions): row for row in rows}
+    heads = [f"{size:,}: CPU | MB | us | growth" for size in sizes]
+    lines = [f"| command | {' | '.join(heads)} |", "|---|" + "---:|" * 4 * len(sizes)]
+    for what in dict.fromkeys(row.what for row in rows):
+        found = [by_command.get((what, size)) for size in sizes]
+        cells = [_cells_of(row) if row is not None else " | | |" for row in found]
+        lines.append(f"| {what} | {' | '.join(cells)} |")
+    intro = " ".join((__doc__ or "").split("\n\n")[2].split())
+    today = datetime.now(UTC).strftime("%Y-%m-%d")
+    # CPU time rises if other programs share the cores.
+    machine = f"{os.cpu_count()} CPUs (load {os.getloadavg()[2]:.0f}), Python {platform.python_version()}"
+    return PAGE.format(intro=intro, today=today, machine=machine, words=words, table="\n".join(lines))
+
+
+def _cells_of(row: ScaleRow) -> str:
+    growth = f"{row.growth:.2f}" if row.growth else ""
+    return f"{row.cpu_s:.1f} | {row.memory_mb:.0f} | {row.us_question:.0f} | {growth}"
+
+
 def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> None:
     """Score the published answers of two models to BLINK val."""
     for file in bench.folder.glob("imported-*"):
@@ -214,30 +283,59 @@ def recorded(bench: Bench, outputs: Path, tell: Callable[[ScaleRow], None]) -> N
     tell(bench.command("compare imported", 1901, "compare", *map(str, runs), "--json"))
 
 
+def with_growth(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
+    """Return the rows by size, with the CPU time per question beyond the start, and its growth since the last size."""
+    results: list[ScaleRow] = []
+    for row in sorted(rows, key=lambda row: row.questions):
+        smaller = [other for other in results if other.what == row.what and other.questions < row.questions]
+        if smaller:
+            few, before = smaller[0], smaller[-1].us_question
+            us_question = 1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions)
+            growth = us_question / before if before > 0 else 0.0
+            results.append(replace(row, us_question=us_question, growth=growth))
+        else:
+            results.append(row)
+    return results
+
+
+def measure(bench: Bench, flags: argparse.Namespace, tell: Callable[[ScaleRow], None]) -> None:
+    """Run the commands of all sizes."""
+    if flags.recorded is not None:
+        recorded(bench, flags.recorded, lambda row: None)
+        recorded(bench, flags.recorded, tell)
+    parts = [part for name, part in PARTS.items() if flags.part in (None, name)]
+    for part in parts:
+        part(bench, FEW, lambda row: None)
+    for count in (FEW, *(flags.questions or SIZES)):
+        for part in parts:
+            part(bench, count, tell)
+
+
+PARTS: Mapping[str, Callable[[Bench, int, Callable[[ScaleRow], None]], None]] = {
+    "three_solvers": on_three_solvers,
+    "hvsbench": on_runs,
+}
+
+
 def main() -> None:
-    """Print a line for each command."""
-    flags = options(__doc__, {"--questions": [int], "--recorded": Path, "--tree": Path(), "--json": Path})
-    rows: list[ScaleRow] = []
-    least: dict[str, ScaleRow] = {}
+    """Print a line for each command; then write the page, if it is asked for."""
+    paths = {"--recorded": Path, "--tree": Path(), "--out": Path, "--json": Path, "--read": [Path]}
+    flags = options(__doc__, {"--questions": [int], "--part": (None, *PARTS), **paths})
+    rows = [ScaleRow(**row) for path in flags.read or () for row in json.loads(path.read_bytes())]
 
     def tell(row: ScaleRow) -> None:
-        few = least.setdefault(row.what, row)
-        if row.questions > few.questions:
-            row = replace(row, us_question=1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions))
         rows.append(row)
+        row = next(known for known in with_growth(rows) if (known.what, known.questions) == (row.what, row.questions))
         numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
         print(f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers), flush=True)
+        write_json(flags.json, rows)
 
-    with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(flags.tree.resolve(), Path(folder))
-        print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:]))
-        if flags.recorded is not None:
-            recorded(bench, flags.recorded, lambda row: None)
-            recorded(bench, flags.recorded, tell)
-        on_runs(bench, FEW, lambda row: None)
-        for count in (FEW, *(flags.questions or SIZES)):
-            on_runs(bench, count, tell)
-    write_json(flags.json, rows)
+    if not flags.read:
+        with tempfile.TemporaryDirectory() as folder:
+            print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:]))
+            measure(Bench(flags.tree.resolve(), Path(folder)), flags, tell)
+    if flags.out is not None:
+        flags.out.write_text(page_of(with_growth(rows), shlex.join(sys.argv[1:])))
 
 
 if __name__ == "__main__":

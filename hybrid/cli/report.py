@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -16,10 +15,10 @@ from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._path import path_option
 from hybrid.core.errors import UsageError
-from hybrid.display.notes import is_quiet, tell
+from hybrid.display.notes import tell
+from hybrid.display.progress_bar import with_progress
 
 if TYPE_CHECKING:
-    from hybrid.report.payload import QuestionPage
     from hybrid.scoring.paths import CompareArguments
 
 
@@ -82,8 +81,6 @@ def command(
       hybrid report runs/real runs/blank -o site --sample-errors 10
       hybrid report runs/real -o site --tags tags.json
     """
-    from tqdm import tqdm
-
     from hybrid.cli.score import print_failures
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
@@ -97,10 +94,7 @@ def command(
     scored = scored_behind(paths, **options)
     pages = collect(scored, ReportOptions(title, sample_errors, seed, tags), **options)
 
-    def counted(questions: Iterator[QuestionPage], total: int, name: str) -> Iterator[QuestionPage]:
-        yield from tqdm(questions, desc=name, total=total, unit="q", mininterval=0.5, disable=is_quiet())
-
-    benchmarks = [replace(part, questions=counted(part.questions, part.n, part.key)) for part in pages.benchmarks]
+    benchmarks = [replace(part, questions=with_progress(part.questions, part.key, part.n)) for part in pages.benchmarks]
     index = None if out is None else write_site(replace(pages, benchmarks=tuple(benchmarks)), out)
     if as_json:
         click.echo(data_files.as_json({benchmark.key: benchmark.overview for benchmark in pages.benchmarks}))

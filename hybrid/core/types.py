@@ -83,7 +83,10 @@ class Outcome(StrEnum):
     @property
     def failed(self) -> bool:
         """Return whether there was no answer, so the row says nothing about the solver."""
-        return self in (Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN)
+        return self in _FAILED
+
+
+_FAILED = frozenset((Outcome.NOT_RECORDED, Outcome.OUTAGE, Outcome.BROKEN))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +138,11 @@ class StoredImage:
     def __post_init__(self) -> None:
         if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
             raise ValueError(f"{str(self.sha256)[:80]!r} is not the sha256 of an image")
-        is_valid = all(isinstance(side, int) and side >= 1 for side in (self.width, self.height))
-        if not (is_valid and self.width * self.height <= MAX_PIXELS):
-            raise ValueError(f"no image has {str(self.width)[:20]} x {str(self.height)[:20]} pixels")
+        width, height = self.width, self.height
+        # Without a loop, because every attempt that is read has such images.
+        is_valid = isinstance(width, int) and isinstance(height, int) and width >= 1 and height >= 1
+        if not (is_valid and width * height <= MAX_PIXELS):
+            raise ValueError(f"no image has {str(width)[:20]} x {str(height)[:20]} pixels")
         if self.media_type not in IMAGE_MEDIA_TYPES:
             raise ValueError(f"{str(self.media_type)[:80]!r} is not an image type")
 

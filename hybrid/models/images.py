@@ -252,7 +252,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return a file of the image that the rules allow; a file that is too large becomes a JPEG of its size in pixels."""
+        """Return a file of the image that the rules allow; if it is too large, a JPEG with its size in pixels."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)

@@ -7,6 +7,7 @@ listed.values(starts)        # the content of data/BENCHMARK/list.js
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -104,18 +105,28 @@ def without_shared_openings(texts: Sequence[str]) -> list[str]:
     """Return the texts without shared openings, because benchmarks use the same wording within a task."""
     ordered = sorted(set(texts))
     sharers = max(MIN_SHARERS, len(ordered) // 10)
-    longest = dict.fromkeys(ordered, 0)
-    for start in range(len(ordered) - sharers + 1):
-        # In sorted order, an opening shared by the first and the last text is shared by all between them.
-        ends = ordered[start], ordered[start + sharers - 1]
-        shared = next(
-            (at for at, (first, other) in enumerate(zip(*ends, strict=False)) if first != other), min(map(len, ends))
-        )
-        for text in ordered[start : start + sharers]:
-            longest[text] = max(longest[text], shared)
+    # In sorted order, an opening shared by the first and the last text is shared by all between them.
+    shared = [_shared_length(*ends) for ends in zip(ordered, ordered[sharers - 1 :], strict=False)]
+    longest: dict[str, int] = {}
+    # Starts of groups that include the text, with ever shorter openings, so that the first is its longest.
+    starts = deque[int]()
+    for place, text in enumerate(ordered):
+        if place < len(shared):
+            while starts and shared[starts[-1]] <= shared[place]:
+                starts.pop()
+            starts.append(place)
+        if starts and starts[0] <= place - sharers:
+            starts.popleft()
+        longest[text] = shared[starts[0]] if starts else 0
     return [
         f"… {text[text.rfind(' ', 0, most) + 1 :]}" if (most := longest[text]) >= MIN_SHARED else text for text in texts
     ]
+
+
+def _shared_length(text: str, other: str) -> int:
+    """Return the length of the opening that two texts share."""
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
 @dataclass

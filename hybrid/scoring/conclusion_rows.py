@@ -17,6 +17,7 @@ import numpy as np
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
+from hybrid.scoring.attempt_facts import asks_of
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
@@ -440,10 +441,13 @@ class ConclusionRows:
 
     def called(self, solver: Scored) -> tuple[int, int]:
         """Return the number of answered questions with a tool call, and the number of answered questions."""
-        attempts = solver.folder.recorded(solver.recorded).without_steps if solver.folder else {}
-        answered = [attempts[score.id] for score in solver.scores if not score.outcome.failed and score.id in attempts]
-        has_calls = (any(exchange.reply.usage.tool_calls for exchange in attempt.exchanges) for attempt in answered)
-        return sum(has_calls), len(answered)
+        if solver.folder is None:
+            return 0, 0
+        recorded = solver.folder.recorded(solver.recorded)
+        answered = [score.id for score in solver.scores if not score.outcome.failed and score.id in recorded.by_id]
+        return sum(any(usage.tool_calls for usage in asks_of(recorded, name).usages) for name in answered), len(
+            answered
+        )
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """Return how b compares to a by the other rule for unanswered questions; None if both rules agree."""

@@ -8,16 +8,17 @@ reply_ends(scored)                                     # {("cut", "length"): 3, 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from hybrid.core.errors import DataError
 from hybrid.core.types import Fault
 from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder, attempts_of
 from hybrid.plugins.registry import names
+from hybrid.scoring.attempt_facts import facts_of
 from hybrid.scoring.groups import is_imported, role
 from hybrid.scoring.score import Scored
 
@@ -115,39 +116,18 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
     tool_names = frozenset(names("tools"))
     for identity in recorded.by_id:
         try:
-            exchanges = recorded.by_id[identity].exchanges
+            facts = facts_of(recorded, identity)
         except DataError:
             continue
-        for step in (step for exchange in exchanges for step in exchange.reply.steps):
-            if step.kind == "model":
-                ends.update(_ends(step.data))
-            if step.fault is Fault.PICTURE_REFUSED:
-                # The call's own step came before this one and is already counted.
-                tool = str(step.data.get("tool"))
-                kinds.setdefault(tool, Counter())[Fault.PICTURE_REFUSED] += 1
-                errors.setdefault(tool, step.text)
-            if step.kind != "tool":
-                continue
-            tool = named(step.name, step.fault, tool_names)
-            calls[tool] += 1
-            if step.fault is not None:
-                kinds.setdefault(tool, Counter())[step.fault] += 1
-                place = step.data.get("raised_at")
-                errors.setdefault(tool, f"{step.text} ({place})" if isinstance(place, str) else step.text)
+        ends.update(facts.ends)
+        calls.update(facts.answered)
+        for step in facts.faulted:
+            tool = named(step.tool, step.fault, tool_names) if step.is_call else step.tool
+            calls[tool] += step.is_call
+            kinds.setdefault(tool, Counter())[step.fault] += 1
+            errors.setdefault(tool, step.error)
     tools = (ToolFaults(tool, calls[tool], kinds.get(tool, {}), errors.get(tool, "")) for tool in sorted(calls))
     return Counts(tuple(tools), dict(sorted(ends.items())))
-
-
-def _ends(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield how the replies of a step ended, including earlier replies that were broken off."""
-    broken = data.get("broken_off")
-    for reason in broken if isinstance(broken, list | tuple) else ():
-        yield "broken_off", str(reason)
-    reason = data.get("finish_reason")
-    # Older runs saved a reason only for replies that were cut.
-    end = data.get("end", "cut" if reason else None)
-    if end is not None:
-        yield str(end), str(reason or "")
 
 
 def named(tool: str, fault: Fault | None, tool_names: frozenset[str]) -> str:

@@ -32,6 +32,7 @@ from hybrid.core.secrets import redact
 from hybrid.core.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Score, Step
 from hybrid.log.attempts import Recorded
 from hybrid.plugins.registry import load, scanned_once
+from hybrid.scoring.attempt_facts import known_facts, read_attempt
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.recorded_plugins import ROUTE, find_lost_rules
@@ -40,7 +41,7 @@ from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
 from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.rules import rules_in_order, table
+from hybrid.solving.rules import RuleTable, rules_in_order, table
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
@@ -106,17 +107,22 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     async def all_of() -> dict[str, OutputVerdict]:
         # Build the table of rules only once, because each question uses it several times.
         with rules_in_order(order), scanned_once():
-            return {score.id: await verdict_on(score) for score in scored.scores if not score.outcome.failed}
+            rules = table()
+            return {score.id: await verdict_on(score, rules) for score in scored.scores if not score.outcome.failed}
 
-    async def verdict_on(score: Score) -> OutputVerdict:
+    async def verdict_on(score: Score, rules: RuleTable) -> OutputVerdict:
         if recorded is None or score.id not in recorded.by_id:
             return OutputVerdict((), False, "unread", unread=NO_TRACE)
         stamp, entry = hash((recorded.line(score.id), *lost_rules)), kept.by_line.get(score.id)
+        known = known_facts(recorded, score.id)
+        if (entry is None or entry[0] != stamp) and known is not None and not known.has_calls:
+            entry = kept.by_line[score.id] = (stamp, OutputVerdict((), False, "none"))
         if entry is None or entry[0] != stamp:
             question = scored.questions[score.id]
             # Questions that were never asked count as failed and were skipped above.
             assert isinstance(question, Question)  # noqa: S101
-            entry = kept.by_line[score.id] = (stamp, await _judge_recorded(recorded, benchmark, question, lost_rules))
+            verdict = await _judge_recorded(recorded, benchmark, question, lost_rules, rules)
+            entry = kept.by_line[score.id] = (stamp, verdict)
         return entry[1]
 
     # The caller may already run in this thread's event loop.
@@ -150,11 +156,11 @@ def _kept(run: str, solver: str) -> _Kept:
 
 
 async def _judge_recorded(
-    recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str]
+    recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str], rules: RuleTable
 ) -> OutputVerdict:
     """Return the verdict on a recorded attempt; `lost_rules` says why a tool's or a route's rule is missing."""
     try:
-        attempt = recorded.by_id[question.id]
+        attempt = read_attempt(recorded, question.id)
     except DataError:
         return OutputVerdict((), False, "unread", unread=DAMAGED)
     # If a tool's own rule is missing, the built-in rule for this kind of question would not understand the tool's
@@ -166,7 +172,7 @@ async def _judge_recorded(
     if calls and (missing := next((name for name in needed if name in lost_rules), None)):
         return OutputVerdict(calls, False, "unread", unread=lost_rules[missing])
     try:
-        return await judge_outputs(benchmark, question, attempt)
+        return await judge_outputs(benchmark, question, attempt, rules)
     # A rule or a scorer that fails on one trace costs only this question.
     except Exception as error:
         return OutputVerdict(
@@ -174,22 +180,24 @@ async def _judge_recorded(
         )
 
 
-async def judge_outputs(benchmark: Benchmark, question: Question, attempt: Attempt) -> OutputVerdict:
+async def judge_outputs(
+    benchmark: Benchmark, question: Question, attempt: Attempt, rules: RuleTable | None = None
+) -> OutputVerdict:
     """Return the calls of one attempt and the verdict on the tool output in its steps.
 
     Prompts of another kind than the question (ActiView's for parts of a picture) keep the reply with which the
     conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
-    because the model saw no other output.
+    because the model saw no other output. `rules` are those available now, if the caller has them already.
     """
-    calls, rules = _called(attempt), table()
+    calls, rules = _called(attempt), rules or table()
+    if not calls:
+        return OutputVerdict((), False, "none")
     to_the_point = any(
         step.kind == "tool" and step.name in tool_names
         for exchange in attempt.exchanges
         if (tool_names := rules.tools_for(exchange.prompt))
         for step in exchange.reply.steps
     )
-    if not calls:
-        return OutputVerdict((), False, "none")
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
     if all(not rules.rules_for(exchange.prompt) and _specialist_answer(exchange) is None for exchange in of_its_kind):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
@@ -197,7 +205,7 @@ async def judge_outputs(benchmark: Benchmark, question: Question, attempt: Attem
     answered = list(attempt.exchanges)
     for place, exchange in enumerate(attempt.exchanges):
         if exchange.prompt.kind is question.kind:
-            answer = _specialist_answer(exchange) or await recorded_answer(exchange.prompt, calls_of(exchange))
+            answer = _specialist_answer(exchange) or await recorded_answer(exchange.prompt, calls_of(exchange), rules)
             reply = Reply("", Outcome.ABSTAINED) if answer is None else Reply(answer)
             answered[place] = replace(exchange, reply=reply)
     score = benchmark.score(question, answered, AS_PAPERS)
@@ -240,9 +248,9 @@ def _specialist_answer(exchange: Exchange) -> str | None:
     return None
 
 
-async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall]) -> str | None:
+async def recorded_answer(prompt: Prompt, calls: Sequence[TracedCall], rules: RuleTable | None = None) -> str | None:
     """Return the rules' answer to a prompt from recorded calls; None if all abstain or there is no rule."""
-    for entry in table().rules_for(prompt):
+    for entry in (rules or table()).rules_for(prompt):
         try:
             answer = await entry.rule(prompt, _recorded_context(prompt, entry.rule, calls))
         except ToolError:

@@ -80,7 +80,10 @@ class Overlap:
         """Return the view restricted to these positions."""
         positions = tuple(tuple(at[places] for at in solver_places) for solver_places in self.where)
         full = self.whole or self
-        return replace(self, ids=self.ids[places], first=self.first[places], where=positions, whole=full)
+        view = replace(self, ids=self.ids[places], first=self.first[places], where=positions, whole=full)
+        # Computed once, for all subsets.
+        view.__dict__["unit"] = self.unit[places]
+        return view
 
     @property
     def rule(self) -> UnansweredRule:

@@ -65,6 +65,7 @@ from hybrid.core.types import COST_FIELDS, Attempt, BrokenQuestion, Question, Sc
 from hybrid.display.html import as_html, joined, paragraph, stored_picture
 from hybrid.display.tables import Column, Table
 from hybrid.log.attempts import Recorded
+from hybrid.scoring.attempt_facts import AskFacts, asks_of
 from hybrid.scoring.findings import OutputVerdict, outputs_by_question
 from hybrid.scoring.groups import repetition
 from hybrid.scoring.rendering import lines_of, needing
@@ -120,13 +121,15 @@ class Row:
         return attempts.get(self.question.id)
 
     @cached_property
+    def asks(self) -> AskFacts | None:
+        """Cost and time of the attempt; None if it was not recorded. Raises as `attempt`."""
+        recorded, name = self.solver.recorded, self.question.id
+        return None if recorded is None or name not in recorded.by_id else asks_of(recorded, name)
+
+    @cached_property
     def usage(self) -> Usage | None:
         """The total usage of all exchanges."""
-        return (
-            None
-            if self.attempt is None
-            else sum((exchange.reply.usage for exchange in self.attempt.exchanges), Usage())
-        )
+        return None if self.asks is None else sum(self.asks.usages, Usage())
 
     @property
     def output(self) -> OutputVerdict | None:
@@ -187,9 +190,9 @@ MADE: Mapping[str, Callable[[Row], Any]] = {
     "tools": lambda row: " + ".join(row.output.tools) if row.output and not row.output.no_trace else None,
     "finding": lambda row: row.output.finding if row.output else None,
     "tokens": _tokens,
-    "seconds": lambda row: row.attempt.seconds if row.attempt and row.usage and row.usage.is_complete else None,
+    "seconds": lambda row: row.asks.seconds if row.asks and row.usage and row.usage.is_complete else None,
     "started": lambda row: (
-        datetime.fromtimestamp(at, UTC) if row.attempt and (at := row.attempt.started) is not None else None
+        datetime.fromtimestamp(at, UTC) if row.asks and (at := row.asks.started) is not None else None
     ),
     "group.NAME": lambda row: row.question.groups,
     "value.NAME": lambda row: row.score().values,

@@ -249,5 +249,5 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 
 
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return the benchmark's metrics of these scores, then those of the rotations."""
+    """Return the benchmark's metrics of these scores, then those of questions with rotated options."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))

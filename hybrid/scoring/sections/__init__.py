@@ -7,6 +7,7 @@ for made in results(compare(solvers)):
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from hybrid.core.error_text import in_one_line
@@ -14,6 +15,8 @@ from hybrid.core.errors import HybridError
 from hybrid.core.types import Json
 from hybrid.plugins.registry import is_outside, load_each
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.findings import outputs_by_question
+from hybrid.scoring.groups import role
 from hybrid.scoring.result import Section, SectionResult
 from hybrid.serving.sources import plugin_code_hashes
 
@@ -42,6 +45,8 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
         [section for section in _KNOWN[comparison] if only is None or section.name in only],
         comparison.computed,
     )
+    if only is None and not computed:
+        _judge_first(comparison)
     for section in (section for section in requested if section.name not in computed):
         try:
             rows = tuple(section.rows(comparison))
@@ -55,6 +60,15 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
                 raise
             computed[section.name] = SectionResult(section, (), fault=in_one_line(error))
     return tuple(result for section in requested if (result := computed[section.name]).rows or result.fault)
+
+
+def _judge_first(comparison: Comparison) -> None:
+    """Judge the tool output of all solvers, which reads their attempts; then every section finds their facts."""
+    # The section that needs what cannot be read reports it.
+    with suppress(HybridError, OSError, ValueError):
+        for solver in comparison.solvers:
+            if role(solver) in ("hybrid", "specialist"):
+                outputs_by_question(solver)
 
 
 def codes_of(section_results: Iterable[SectionResult]) -> dict[str, Json]:

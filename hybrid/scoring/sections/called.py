@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from hybrid.core.types import Attempt
+from hybrid.scoring.attempt_facts import facts_of
 from hybrid.scoring.called_questions import call_share
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -100,20 +100,10 @@ def confidences(specialist: Scored) -> dict[str, float]:
     values = {}
     for score in specialist.scores:
         if score.id in recorded.by_id and not score.outcome.failed:
-            value = _confidence(recorded.by_id[score.id])
+            value = facts_of(recorded, score.id).confidence
             if value is not None:
                 values[score.id] = value
     return values
-
-
-def _confidence(attempt: Attempt) -> float | None:
-    for exchange in reversed(attempt.exchanges):
-        for step in reversed(exchange.reply.steps):
-            answer = step.data.get("specialist_answer")
-            if isinstance(answer, Mapping):
-                value = answer.get("confidence")
-                return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
-    return None
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:

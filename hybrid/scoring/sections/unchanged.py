@@ -30,9 +30,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from hybrid.core.types import Attempt
+from hybrid.core.types import Usage
 from hybrid.display.terminal import how_many
 from hybrid.log.lines import OpenFile
+from hybrid.scoring.attempt_facts import asks_of
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import outputs_by_question
@@ -87,16 +88,16 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
             yield from _savings(traced, (alone, hybrid), calls, unchanged)
 
 
-def spent(attempt: Attempt | None) -> dict[str, float | None]:
+def spent(usages: Sequence[Usage] | None) -> dict[str, float | None]:
     """Return by unit the total cost of a question; None for a unit that one of its exchanges lacks.
 
     All are None if a reply of another run was reused, because its cost is not in this run.
     """
     total: dict[str, float | None] = {}
-    if attempt is not None and any(exchange.reply.usage.reused_calls for exchange in attempt.exchanges):
+    if usages is not None and any(usage.reused_calls for usage in usages):
         return dict.fromkeys(unit for _, unit, _ in COSTS)
     for _, unit, price in COSTS:
-        parts = [price(exchange.reply.usage) for exchange in attempt.exchanges] if attempt else [None]
+        parts = [None] if usages is None else list(map(price, usages))
         present = [part for part in parts if part is not None]
         total[unit] = sum(present) if len(present) == len(parts) else None
     return total
@@ -113,7 +114,7 @@ def spent_on(solver: Scored, ids: Collection[str]) -> list[Mapping[str, float | 
     known = _SPENT.setdefault(recorded.index.file, {})
     for name in ids:
         if name not in known:
-            known[name] = spent(recorded.without_steps.get(name))
+            known[name] = spent(asks_of(recorded, name).usages if name in recorded.by_id else None)
     return [known[name] for name in ids]
 
 

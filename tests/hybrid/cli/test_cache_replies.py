@@ -128,7 +128,11 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
     # The run that paid nothing is not called the least expensive.
     assert "The least and the most expensive" not in cost
     for attempt in RunFolder(Path("second")).recorded("mllm").by_id.values():
-        assert spent(attempt) == {"USD": None, "tokens": None, "seconds": None}
+        assert spent([exchange.reply.usage for exchange in attempt.exchanges]) == {
+            "USD": None,
+            "tokens": None,
+            "seconds": None,
+        }
     check_shown_costs(Path("second"))
     # A longer run pays only for new requests, and continuing it keeps the count.
     hybrid.run("blink", out="second", **{**options, "limit": 3})

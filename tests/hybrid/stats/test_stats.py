@@ -14,7 +14,7 @@ from scipy.stats import t as student
 
 from hybrid.core.errors import DataError
 from hybrid.core.types import Cell, Combine, Metric
-from hybrid.stats import SKEWED_T, Contrast, Interval, combine, contrast, interval, wilson
+from hybrid.stats import SKEWED_T, Contrast, Interval, combine, contrast, interval, linearised, wilson
 from hybrid.stats.linearised import estimate, rows_of
 from tests.tables import cases
 
@@ -499,3 +499,19 @@ def test_contrast_refuses_what_is_not_the_same() -> None:
         contrast(a, metric(a.cells, "mean_of_ratios"))
     with pytest.raises(ValueError, match="level"):
         contrast(a, a, level=1.0)
+
+
+def test_a_metric_is_summed_once_for_its_value_and_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = tuple(Cell("", f"q{n}", float(n % 3 == 0), 1.0) for n in range(40))
+    sums: list[object] = []
+    summed = linearised.summed
+    monkeypatch.setattr(linearised, "summed", lambda *words: sums.append(words) or summed(*words))
+    value = combine(cells, "ratio")
+    first = len(sums)
+    assert value is not None
+    assert first
+    assert combine(cells, "ratio") == value
+    # Without the sums by cluster, only the two by stratum are left.
+    assert len(sums) - first == 2
+    # Another tuple of cells is summed anew.
+    assert combine((*cells[:-1], Cell("", "q39", 0.0, 1.0)), "ratio") != value

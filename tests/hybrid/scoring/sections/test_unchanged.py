@@ -91,16 +91,17 @@ def test_the_cost_of_a_question_is_read_once_for_all_sections(
     expected = tuple(price.SECTION.rows(comparison))
     assert expected
     reads: list[bytes] = []
-    without_steps = attempts.without_steps
+    read_attempt = attempts.read_attempt
 
     def counted(line: bytes) -> Attempt:
         reads.append(line)
-        return without_steps(line)
+        return read_attempt(line)
 
-    monkeypatch.setattr(attempts, "without_steps", counted)
+    monkeypatch.setattr(attempts, "read_attempt", counted)
     fresh = compare(compare_paths([tmp_path / "run"]).solvers)
     reads.clear()
     assert tuple(price.SECTION.rows(fresh)) == expected
     assert len(reads) == 4
     tuple(SECTION.rows(fresh))
-    assert len(reads) == 4
+    # Verdicts on tool output need whole attempts of the controller; its cost and that of the other are not read again.
+    assert len(reads) == 6

@@ -1,0 +1,56 @@
+"""Facts of attempts: read once for all sections, and kept apart from steps that cannot be read."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.core.errors import DataError
+from hybrid.core.types import Attempt
+from hybrid.log import attempts
+from hybrid.scoring.attempt_facts import asks_of, facts_of
+from hybrid.scoring.compare import compare
+from hybrid.scoring.records import QuestionTable
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import results
+from tests.hybrid.scoring.sections.test_unchanged import content_of
+
+
+def test_all_sections_and_the_table_read_an_attempt_once(
+    tmp_path: Path, synthetic_runs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = synthetic_runs.write(tmp_path, size=6)
+    compare_paths([made.real])
+    reads = Counter[bytes]()
+
+    def counted(read: Any) -> Any:
+        def reading(line: bytes) -> Attempt:
+            reads[line] += 1
+            attempt: Attempt = read(line)
+            return attempt
+
+        return reading
+
+    for name in ("read_attempt", "without_steps"):
+        monkeypatch.setattr(attempts, name, counted(getattr(attempts, name)))
+    solvers = compare_paths([made.real]).solvers
+    assert len(results(compare(solvers))) > 10
+    assert len(QuestionTable(solvers)) == 3 * 18
+    assert set(reads.values()) == {1}
+    assert len(reads) == 3 * 18
+
+
+def test_cost_is_known_without_readable_steps(tmp_path: Path, synthetic_runs: Any) -> None:
+    run = synthetic_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "r"}}, costing=synthetic_runs.calling)
+    path = run.path / "controller" / "attempts.jsonl"
+    whole = run.recorded("controller")
+    expected = asks_of(whole, "val_Jigsaw_1")
+    path.write_text(path.read_text().replace('"kind":"tool"', '"kind":"toil"'))
+    # The extent of the changed file is in the manifest, so its line is only parsed on access.
+    extent = vars(run.measure("controller/attempts.jsonl").extent)
+    run.write_manifest(content_of(run) | {"files": {**run.manifest["files"], "controller/attempts.jsonl": extent}})
+    damaged = run.recorded("controller")
+    with pytest.raises(DataError):
+        facts_of(damaged, "val_Jigsaw_1")
+    assert asks_of(damaged, "val_Jigsaw_1") == expected
