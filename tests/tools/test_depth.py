@@ -147,7 +147,28 @@ def test_generated_scenes_are_answered_above_chance():
     assert right >= 8
 
 
+@pytest.mark.parametrize("areas", ["two", "squares in grain"])
+def test_a_picture_of_flat_areas_decides_nothing(areas: str):
+    pixels = np.full((240, 320, 3), (150, 190, 230), np.float32)
+    if areas == "two":
+        pixels[100:] = (70, 110, 60)
+    else:
+        rng = np.random.default_rng(3)
+        pixels = rng.integers(0, 256, (5, 7, 3)).repeat(48, 0).repeat(48, 1)[:, :320] + rng.normal(0, 10, (240, 320, 3))
+    request = Request((np.asarray(np.clip(pixels, 0, 255), np.uint8),), PAIR)
+    (evidence,) = DepthCues().run([request])
+    assert evidence.data["nearer_index"] is None
+    assert evidence.confidence == 0.5
+
+
 # Learned
+
+
+def test_a_map_without_relief_is_flat():
+    for level in (0.0, 5.0, -3.0):
+        noise = level * (1 + 1e-4 * np.random.default_rng(1).random((6, 8)))
+        assert depth_map(noise, metric=False).nearness.tolist() == np.full((6, 8), 0.5).tolist()
+    assert depth_map(np.array([[5.0, 5.1]]), metric=False).nearness.tolist() == [[0, 1]]
 
 
 @given(st.integers(0, 999), st.floats(0.1, 30), st.floats(-5, 5))

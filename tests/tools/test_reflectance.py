@@ -30,9 +30,12 @@ def ask(pixels: Pixels, args: ReflectanceArgs, marks: Finding | None = None) -> 
 
 
 def painted(paints: list[tuple[float, float, float]], lights: list[float], side: int = 60) -> Pixels:
-    """Columns of paint (linear RGB) by rows of light, with a little noise."""
+    """Columns of paint (linear RGB) by rows of light, which fades down each row, with a little noise."""
     cells = np.array(paints)[None, :, :] * np.array(lights)[:, None, None]
-    levels = 255 * np.clip(np.repeat(np.repeat(cells, side, axis=0), side, axis=1), 0, 1) ** (1 / 2.2)
+    lit = np.repeat(np.repeat(cells, side, axis=0), side, axis=1)
+    # Without fading, the areas would be flat patches, which show no light.
+    lit *= np.tile(np.linspace(1, 0.8, side), len(lights))[:, None, None]
+    levels = 255 * np.clip(lit, 0, 1) ** (1 / 2.2)
     return np.clip(levels + np.random.default_rng(0).normal(0, 1.0, levels.shape), 0, 255).astype(np.uint8)
 
 

@@ -29,7 +29,7 @@ from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
-from tools._shared.picture_content import is_patchwork, shows_something
+from tools._shared.picture_content import is_flat, shows_something
 from tools._shared.reading import unmarked
 from tools._shared.wording import wording_of
 from tools.depth.checks import CHECKS
@@ -160,7 +160,7 @@ class DepthCues(WeightFree[DepthArgs]):
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        seen = shows_something(image) and not is_patchwork(image)
+        seen = shows_something(image) and not is_flat(image)
         ranking = rank_by_cues(scores, spots, size[0]) if seen else UNSEEN
         # The cue that favours the nearest point over the runner-up most.
         decisive = None

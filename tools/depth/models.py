@@ -45,6 +45,9 @@ MAX_SIDE_PX = 1024
 # Largest useful long side, in pixels, of images for `DepthModel.prepare`: Depth Anything resizes images up to 4 : 1 to
 # a short side of 518 px, Depth Pro to a square of 1,536 px.
 USEFUL_SIDE_PX = 2072
+# Largest range of inverse depth, as a share of its largest value, that is rounding: a step of bfloat16 is 0.004 of its
+# value, and of float32 far less.
+FLAT_MAP = 0.004
 # Processors scale by the short side, so a strip would become millions of pixels.
 MAX_ELONGATION = 8.0
 NEAREST_M = 1e-3
@@ -220,7 +223,8 @@ def within(padded: DepthValues, size: tuple[int, int]) -> DepthValues:
 def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:
     """Convert a network's output (h, w), metres or inverse depth, to a `DepthMap`.
 
-    Metres are inverted before scaling to 0..1, so that a step means the same for all families.
+    Metres are inverted before scaling to 0..1, so that a step means the same for all families. A map without relief is
+    0.5 everywhere: scaling would turn rounding into depth.
 
     Raises:
         ToolError: a value is not finite.
@@ -230,6 +234,6 @@ def depth_map(predicted: npt.NDArray[np.floating], *, metric: bool) -> DepthMap:
     metres = np.maximum(values, NEAREST_M) if metric else None
     inverse = values if metres is None else 1 / metres
     low, high = float(inverse.min()), float(inverse.max())
-    if high - low < 1e-9:
+    if high - low <= FLAT_MAP * max(abs(low), abs(high)):
         return DepthMap(np.full_like(inverse, 0.5), metres)
     return DepthMap(np.clip((inverse - low) / (high - low), 0, 1), metres)

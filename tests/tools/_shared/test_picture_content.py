@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tools._shared.picture_content import SOMETHING, is_patchwork, shows_something, structure
+from tools._shared.picture_content import SOMETHING, is_flat, is_patchwork, shows_something, structure
 
 Picture = npt.NDArray[np.uint8]
 SIZES = ((240, 320), (64, 64), (60, 700))
@@ -118,3 +118,67 @@ def test_a_small_thing_and_a_change_of_texture_show_something_and_gradients_do_n
     # A picture of one mean, with stripes outside of a disc.
     stripes = np.where((np.arange(320) // 4 % 2)[None, :, None] > 0, 190, 66) + np.zeros((240, 320, 3))
     assert shows_something(cv2.circle(stripes, (160, 120), 50, (128, 128, 128), -1).astype(np.uint8))
+
+
+def squares(side: int, height: int, width: int, seed: int) -> npt.NDArray[np.float32]:
+    """Random squares in colour."""
+    levels = np.random.default_rng(seed).integers(0, 256, (height // side + 1, width // side + 1, 3))
+    return levels.repeat(side, 0).repeat(side, 1)[:height, :width].astype(np.float32)
+
+
+def bytes_of(values: npt.NDArray[np.float32]) -> Picture:
+    return np.asarray(np.clip(np.round(values), 0, 255), np.uint8)
+
+
+def jpeg(values: npt.NDArray[np.float32], quality: int) -> Picture:
+    _, data = cv2.imencode(".jpg", bytes_of(values), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    return np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8)
+
+
+@pytest.mark.parametrize("change", ["sd 8", "sd 15", "jpeg 50", "jpeg 90", "blur 1", "blur 3", "all three"])
+@pytest.mark.parametrize("size", [(480, 640), (1080, 1920)])
+def test_grain_blur_and_compression_do_not_hide_patches(change: str, size: tuple[int, int]) -> None:
+    for seed in range(2):
+        plain = squares(size[0] // 8, *size, seed)
+        grain = np.random.default_rng(seed).normal(size=plain.shape).astype(np.float32)
+        match change.split():
+            case "sd", strength:
+                picture = bytes_of(plain + int(strength) * grain)
+            case "jpeg", quality:
+                picture = jpeg(plain, int(quality))
+            case "blur", radius:
+                picture = bytes_of(np.asarray(cv2.GaussianBlur(plain, (0, 0), int(radius)), np.float32))
+            case _:
+                picture = jpeg(np.asarray(cv2.GaussianBlur(plain, (0, 0), 1), np.float32) + 8 * grain, 75)
+        assert is_patchwork(picture)
+
+
+@pytest.mark.parametrize("side", [64, 224, 480])
+def test_a_few_flat_patches_are_flat(side: int) -> None:
+    colours = np.random.default_rng(side).integers(0, 256, (4, 3)).astype(np.float32)
+    for down, across in ((side, side), (side, side // 3), (side // 2, side // 2 + 3)):
+        picture = np.broadcast_to(colours[0], (side, side, 3)).copy()
+        picture[:down, across:], picture[down:, :across], picture[down:, across:] = colours[1:]
+        assert is_flat(bytes_of(picture))
+        # A half of the picture may be the ground of the rest, a quarter may not.
+        assert is_patchwork(bytes_of(picture)) is (down < side)
+
+
+def test_a_textured_thing_on_a_flat_ground_is_not_flat() -> None:
+    picture = np.full((240, 320, 3), 120, np.float32)
+    rng = np.random.default_rng(0)
+    picture[20:220, 30:290] = cv2.GaussianBlur(rng.normal(size=(200, 260, 3)) * 200 + 120, (0, 0), 3)
+    assert not is_flat(bytes_of(picture))
+    # The same share of the picture in a plain colour is a patch.
+    picture[20:220, 30:290] = (200, 30, 90)
+    assert is_flat(bytes_of(picture))
+
+
+@pytest.mark.parametrize(("period", "size"), [(4, (240, 320)), (8, (480, 640)), (16, (1080, 1920))])
+def test_fine_stripes_show_nothing(period: int, size: tuple[int, int]) -> None:
+    for axis in (0, 1):
+        places = np.arange(size[axis]) // period % 2
+        plane = places[:, None] if axis == 0 else places[None]
+        picture = np.broadcast_to(np.where(plane[..., None] > 0, (200, 40, 90), (30, 120, 220)), (*size, 3))
+        picture = np.asarray(picture, np.uint8)
+        assert not shows_something(picture) or is_flat(picture)
