@@ -35,7 +35,10 @@ def test_a_label_of_a_tool_is_of_the_solvers_that_may_call_it(tmp_path: Path, sy
     assert (
         score_paths([run.path])
         .render()
-        .startswith("warning: generated questions\nwarning: specialist: non-commercial: depth\n")
+        .startswith(
+            "made:up | BLINK val | 8 questions | date not recorded\n"
+            "warning: generated questions\nwarning: specialist: non-commercial: depth\n"
+        )
     )
 
 
