@@ -54,7 +54,7 @@ def puzzle(tmp_path_factory: pytest.TempPathFactory) -> Puzzle:
 
 @pytest.fixture(scope="module")
 def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the server once it answers; it writes to its own folder."""
+    """Address of the server once the server answers; the server writes to its own folder."""
     work = tmp_path_factory.mktemp("studio")
     config = json.loads((ROOT / "langgraph.json").read_text())
     # The same configuration from another folder: the server keeps its state beside the file.

@@ -144,7 +144,7 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     candidate_keypoints = [
         cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX
     ]
-    # One call for all candidates: each call rescales and smooths the image again.
+    # Make one call for all candidates, because each call rescales and smooths the image again.
     candidate_descriptors = root_sift(views[1].pixels, candidate_keypoints).reshape(
         len(places), len(CANDIDATE_SIZES_PX), -1
     )
