@@ -26,7 +26,7 @@ WORDS = re.compile(
     rf"|at least (?P<least>{NUMBER})|at most (?P<most>{NUMBER})|(?P<low>{NUMBER})(?: to (?P<high>{NUMBER}))?)"
     r"(?: entries| names)?"
 )
-# Arguments that exclude or need each other, which the card says in words.
+# Arguments that exclude or need each other, as the card states in words.
 CROSS_FIELD: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "crop": lambda args: (
         sum(key in args for key in ("box", "point", "grid")) <= 1 and ("share" not in args or "point" in args)

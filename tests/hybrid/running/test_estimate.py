@@ -221,7 +221,7 @@ class Counting(Scripted):
 
     # By id of the question.
     tasks: Mapping[str, str]
-    # The questions for which it called a tool.
+    # The questions for which the model called a tool.
     calling: set[str] = field(default_factory=set)
     name: str = "openai:gpt-4o"
     provider: str = "openai"
