@@ -167,7 +167,7 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
 
 
 def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
-    """Yield each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
+    """Return each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
     messages: dict[str, dict[str, tuple[str, bool]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]

@@ -100,7 +100,7 @@ class Import:
 
 
 class Tree:
-    """Return the modules below some folders, by dotted name, and their imports of each other."""
+    """The modules below some folders, by dotted name, and their imports of each other."""
 
     def __init__(self, root: Path) -> None:
         self.paths = {

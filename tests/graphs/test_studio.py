@@ -29,7 +29,7 @@ served = pytest.mark.skipif(not installed, reason="needs langgraph-cli[inmem]")
 
 @dataclass(frozen=True)
 class Puzzle:
-    """Return a generated jigsaw: its text, its two choices, its three pictures."""
+    """A generated jigsaw: its text, its two choices, its three pictures."""
 
     words: str
     choices: tuple[str, ...]

@@ -142,7 +142,7 @@ def write(root: Path, folder: str, name: str, text: str) -> Path:
 
 
 def offer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return a package on `sys.path` that provides one plug-in of each kind, as an installer leaves it."""
+    """Put a package on `sys.path` that provides one plug-in of each kind, as an installer leaves it."""
     facts = site / "own_package-1.0.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: own-package\nVersion: 1.0\n")
