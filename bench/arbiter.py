@@ -198,7 +198,7 @@ def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """Return the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
+    """Yield the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
 
     def reached(duels: Sequence[Duel]) -> dict[str, float]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}

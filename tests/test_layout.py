@@ -82,7 +82,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Return all statements at any depth; expressions, which are most of a file, are skipped."""
+    """Yield all statements at any depth; expressions, which are most of a file, are skipped."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
             yield child

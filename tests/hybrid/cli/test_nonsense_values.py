@@ -14,7 +14,7 @@ TREE: dict[Words, click.Command] = command_tree.commands()
 
 
 def nonsense(param: click.Parameter) -> Iterator[str]:
-    """Return values that an option cannot have, by its type."""
+    """Yield values that an option cannot have, by its type."""
     if isinstance(param.type, click.Choice):
         yield from ("", "nonsense")
     elif isinstance(param.type, click.IntRange | click.types.IntParamType):
