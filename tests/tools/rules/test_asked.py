@@ -1,7 +1,7 @@
 """Every rule with the wording of the question of its route.
 
 The prompts are those that the papers print (BLINK, figures 9 to 19; HVSBench, sections 3 and C; ActiView, appendix) or
-that are in the data (MVP-Bench, all_questions.json); the tool outputs are invented, and never symmetric: a rule that
+that are in the data (MVP-Bench, all_questions.json). The tool outputs are invented and never symmetric: a rule that
 confuses the lowest with the highest, a position with the next one, or left with right answers another letter.
 """
 
