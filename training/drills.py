@@ -7,7 +7,8 @@
 - letters with falling values, then these letters;
 - described things, then the answer to a question about them.
 
-The skills are needed because calls copy numbers from a question, and an answer names the letter next to a tool's output.
+The skills are needed because calls copy numbers from a question, and an answer names the letter next to a tool's
+output.
 """
 
 from __future__ import annotations
