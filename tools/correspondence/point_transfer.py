@@ -182,7 +182,7 @@ LOCALLY_PLACED = 0.88
 FAR = 40.0
 
 # Largest confidence in a position beyond `FAR`. Such a position is right in every flat scene; in scenes with depth, a
-# homography is right for 25 of 49 points.
+# homography is right in 25 of 49 cases.
 FAR_PLACE = 0.6
 
 
