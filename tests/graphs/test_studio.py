@@ -100,7 +100,7 @@ def url(image: bytes) -> str:
 
 
 def check_solved(results: Mapping[str, Any], puzzle: Puzzle) -> None:
-    """The jigsaw tool was called on the puzzle and the model has answered; both are displayed."""
+    """Check that the jigsaw tool was called on the puzzle, that the model has answered, and that both are displayed."""
     assert results["outcome"] == "answered"
     assert parse(results["answer"], Kind.CHOICE, puzzle.choices).value in ("A", "B")
     _, calling, result, text = results["messages"]

@@ -41,7 +41,7 @@ def options() -> list[tuple[Words, click.Option]]:
     return [
         (words, param)
         for words, value in TREE.items()
-        # Commands with the options of `hybrid run`, or that take minutes.
+        # Leave out commands that have the options of `hybrid run`, or that take minutes.
         if words not in (("ablate",), ("study",), ("quickstart",))
         for param in value.params
         if isinstance(param, click.Option) and not param.is_flag
