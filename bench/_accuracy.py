@@ -23,7 +23,7 @@ EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 class Bin(NamedTuple):
-    """A bin of confidence: number of answers from `low` to below `high`, number of right ones, and both means."""
+    """A bin of confidence from `low` to below `high`: how many answers, how many of them right, the mean confidence."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ def marks_on(pixels: Pixels, **args: Any) -> Finding:
 
 
 def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> list[Bin]:
-    """Return the bins that contain an answer; an answer is a confidence, 0..1, and whether it is right."""
+    """Return the bins that contain an answer; an answer is a pair of confidence and correctness, 0..1 each."""
     items, results = list(answers), []
     for low, high in zip(edges, (*edges[1:], 1.01), strict=True):
         inside = [item for item in items if low <= item[0] < high]

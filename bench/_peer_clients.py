@@ -165,7 +165,7 @@ def running_server(server: str, job: Job) -> Iterator[str]:
 
 
 def inspect(job: Job) -> list[float]:
-    """Let Inspect AI run a model that always calls the network once, as a tool; the log goes to disk."""
+    """Let Inspect AI run a model that always calls the network once, as a tool; Inspect writes its log to disk."""
     from inspect_ai import Task, eval  # noqa: A004
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model

@@ -39,7 +39,7 @@ _DATA = re.compile(r"data:image/\w+;base64,(.*)", re.DOTALL)
 class Treatment:
     """How the server treats images and thinking."""
 
-    # Treatment of an image in a tool message, and of one in a user message after a tool message.
+    # Treatment of an image in a tool message, and of an image in a user message after a tool message.
     inside: Literal["taken", "refused", "ignored"] = "refused"
     beside: Literal["taken", "refused", "ignored"] = "taken"
     # Treatment of images in the first message.

@@ -167,7 +167,7 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
 
 
 def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
-    """Yield each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
+    """Return each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
     messages: dict[str, dict[str, tuple[str, bool]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
@@ -198,7 +198,7 @@ def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """Return the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
+    """Yield the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
 
     def reached(duels: Sequence[Duel]) -> dict[str, float]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}

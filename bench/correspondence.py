@@ -57,7 +57,7 @@ class Answer(Judged):
 
 
 def cases(options: Namespace, name: str) -> Iterator[PointCase]:
-    """Return the questions of a set."""
+    """Yield the questions of a set."""
     for number, (pair, rng) in enumerate(pairs_of(options, name)):
         (x, y), spots = points_of(rng, pair)
         right = number % len(spots)

@@ -81,7 +81,7 @@ class Measured:
     def of(
         cls, table: str, design: Design, setting: str, truth: float, intervals: Sequence[Interval | Contrast | None]
     ) -> Measured:
-        """Return the measurement of all simulations, each an interval or a difference with its interval and test."""
+        """Summarise simulations, each of which gave an interval, or a difference with its interval and test."""
         ends = [item.interval if isinstance(item, Contrast) else item for item in intervals]
         tests = [entry.p_value for entry in intervals if isinstance(entry, Contrast)]
         all_ = summarise(ends, truth)
@@ -213,7 +213,7 @@ def designs() -> tuple[Design, ...]:
 
 
 def pairs(design: Design) -> tuple[IntervalPair, ...]:
-    """Return the truths under which two solvers are compared; the last one only if one stratum outweighs the others."""
+    """Return the truths for comparing two solvers; the last truth only if one stratum outweighs the others."""
     values = (
         IntervalPair("equal, 0.2 each", (0.2,), (0.2,)),
         IntervalPair("equal, 0.05 each", (0.05,), (0.05,)),

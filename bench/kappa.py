@@ -27,7 +27,7 @@ ROWS = (("1", 0.0), ("2", 0.3), ("3-5", 0.3), ("unequal", 0.3))
 # Accuracies of the first and the second solver.
 RIGHT = ((0.6, 0.7), (0.9, 0.95))
 TRUTHS = (0.0, 0.3, 0.6)
-# Accuracies by task; errors are independent within each, which is the null hypothesis of the test.
+# Accuracies by task; errors are independent within each task, which is the null hypothesis of the test.
 TASKS = ((0.9, 0.85), (0.6, 0.5), (0.3, 0.4))
 
 

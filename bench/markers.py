@@ -164,7 +164,7 @@ def _share(k: int, n: int) -> str:
 
 
 def reliability(findings: Sequence[tuple[float, bool]]) -> None:
-    """Print right / all by confidence."""
+    """Print the number of right answers and of all answers by confidence."""
     for item in by_confidence(findings, EDGES):
         print(f"  confidence {item.low:.2f}-{item.high:.2f}: right {item.right}/{item.n}")
 

@@ -54,7 +54,7 @@ class Answer(Judged):
 
 
 def pairs(options: Namespace, name: str) -> Iterator[ViewPair]:
-    """Return the pairs of a set."""
+    """Yield the pairs of a set."""
     if name in DEGENERATE:
         yield from _degenerate(options, name)
         return

@@ -149,7 +149,7 @@ def parse(doc: str | None, tool: Tool, names: Sequence[str], default: Sequence[s
 
 
 def pairs_of(options: Namespace, name: str) -> Iterator[tuple[WarpedPair, np.random.Generator]]:
-    """Return the pairs of a set, each with the generator that also draws its points."""
+    """Yield the pairs of a set, each with the generator that also draws its points."""
     place = [item.name for item in SETS].index(name)
     selected = SETS[place]
     for index in range(options.pairs):
@@ -163,7 +163,7 @@ def side_by_side(
     questions: Callable[[Namespace, str], Iterable[Question]],
     answer: Callable[[Namespace, Matcher, Question], Answer],
 ) -> Iterator[tuple[str, Matcher, list[Answer]]]:
-    """Return each matcher's answers to the questions of each set, which are drawn once for all matchers.
+    """Yield each matcher's answers to the questions of each set, which are drawn once for all matchers.
 
     Args:
         options: the parsed options.

@@ -33,7 +33,7 @@ def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
 
 
 def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
-    """Measure ranks of boxes and counts of objects on `items` generated scenes; return shares right, ms per call."""
+    """Measure ranks of boxes and counts of objects on `items` generated scenes: shares right, and ms per call."""
     correlations, firsts, beyond = list[float](), list[bool](), list[int]()
     started = time.perf_counter()
     for index in range(items):

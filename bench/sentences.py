@@ -279,7 +279,7 @@ def sentences(
     processes: int | None = None,
     draw: Callable[[Design, int], set[str]] = asserted,
 ) -> Iterator[str]:
-    """Return a table of designs by claims: the number of draws in which each claim is made, and how often it is true.
+    """Yield a table of designs by claims: the number of draws in which each claim is made, and how often it is true.
 
     `processes` draw side by side, by default one for each core; `draw` gives the claims of one draw.
     """
@@ -321,7 +321,7 @@ def pair(
 
 
 def power(draws: int, seed: int) -> Iterator[str]:
-    """Return for each design the difference that draws without an effect give 80 % power, and how often it is found."""
+    """Yield for each design the difference with 80 % power, from draws without an effect, and how often it is found."""
     yield "| tasks | differing | 80 % power from, median | cannot show any | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for sizes, discordant in _DATA["power"]:
@@ -338,7 +338,7 @@ def power(draws: int, seed: int) -> Iterator[str]:
 
 
 def plan(draws: int, seed: int) -> Iterator[str]:
-    """Return for each design the planned difference, and how often `contrast` finds it."""
+    """Yield for each design the planned difference, and how often `contrast` finds it."""
     yield "| tasks | rows a question | differing | planned | found |"
     yield "| :--- | ---: | ---: | ---: | ---: |"
     for sizes, rows, discordant in _DATA["planned"]:
@@ -355,7 +355,7 @@ def plan(draws: int, seed: int) -> Iterator[str]:
 
 
 def worlds(draws: int, seed: int) -> Iterator[str]:
-    """Return for each simulation of `_sentence_worlds` and `_review_worlds` in how many draws the output is false."""
+    """Yield for each simulation of `_sentence_worlds` and `_review_worlds` in how many draws the output is false."""
     yield f"| world, {draws} draws | false |"
     yield "| :--- | ---: |"
     payload = {**WORLDS, **REVIEW_WORLDS}
@@ -364,7 +364,7 @@ def worlds(draws: int, seed: int) -> Iterator[str]:
 
 
 def coverage(draws: int, seed: int) -> Iterator[str]:
-    """Return for each design how often the interval of `contrast` contains the difference, or misses on each side."""
+    """Yield for each design how often the interval of `contrast` contains the difference, or misses on each side."""
     yield f"| tasks | differing | difference | held in {draws} draws | ends below | begins above |"
     yield "| :--- | ---: | ---: | ---: | ---: | ---: |"
     for sizes, discordant, difference in _DATA["coverage"]:

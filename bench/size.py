@@ -45,7 +45,7 @@ class Size:
 
     code: int = 0
     functions: int = 0
-    # Lines of function bodies; those of nested functions count for both.
+    # Lines of function bodies; the lines of a nested function count for both functions.
     of_bodies: int = 0
     private: int = 0
     comments: int = 0

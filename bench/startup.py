@@ -85,7 +85,7 @@ def words(case: str, places: Places) -> list[str]:
 
 @contextmanager
 def first_request() -> Iterator[tuple[str, threading.Event]]:
-    """Yield the address of a server, and an event that is set when a request arrives; it never answers."""
+    """Yield the address of a server, and an event that is set when a request arrives; the server never answers."""
     came = threading.Event()
 
     def answer(head: bytes, _: bytes) -> bytes:
@@ -121,7 +121,7 @@ def main() -> None:
     cases = [case for case in CASES if case in (arguments.case or CASES)]
     with tempfile.TemporaryDirectory() as folder:
         places = Places(Path(folder), arguments.questions, new_images=arguments.new_images)
-        # Creates the files that other cases read; the first round also fills the page cache.
+        # This round creates the files that other cases read, and fills the page cache.
         for case in dict.fromkeys(["replay", *cases]):
             start(case, places)
         rows = turns(cases, arguments.repeat, lambda case: start(case, places))

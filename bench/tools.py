@@ -102,7 +102,7 @@ async def measure(service: CachedTools, name: str, options: Options) -> tuple[st
 
 
 async def rows(options: Options) -> list[tuple[str, ...]]:
-    """Yield a row for each tool, in the given order."""
+    """Return a row for each tool, in the given order."""
     results = []
     for name in options.tools:
         with tempfile.TemporaryDirectory() as folder:

@@ -159,7 +159,7 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
 
 
 def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
-    """Return a point of image 1 that image 2 shows, and four points of image 2, the first of them the same place.
+    """Return a point of image 1 that image 2 shows, and four points of image 2, the first one at the same place.
 
     Raises:
         HybridError: image 2 has no room for four points.
@@ -311,7 +311,7 @@ def _pixels(width: int, height: int) -> Array:
 
 
 def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels, Array]:
-    """Project points (h, w, 3), pixels times depth, to an image and its depth, infinite if nothing is visible."""
+    """Project points (h, w, 3), pixels times depth, to an image and its depth, infinite at pixels without a point."""
     width, height = size
     depths = rays[..., 2].ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -320,7 +320,7 @@ def _splat(rays: Array, colours: Pixels, size: tuple[int, int]) -> tuple[Pixels,
     selected = selected[np.argsort(-depths[selected], kind="stable")]
     index = (places[selected, 1] * width + places[selected, 0]).astype(np.intp)
     out, nearest = np.zeros((height * width, 3), np.uint8), np.full(height * width, np.inf)
-    # Of equal indices, the last one is written: the nearest.
+    # If several points have the same index, the last one is kept, which is the nearest.
     out[index], nearest[index] = colours.reshape(-1, 3)[selected], depths[selected]
     return out.reshape(height, width, 3), nearest.reshape(height, width)
 

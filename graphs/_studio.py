@@ -78,7 +78,7 @@ def shared() -> AskSetup:
 
 
 def question(state: Mapping[str, Any], store: ImageStore) -> Question:
-    """Return the question of a state; its images are the files, then those of the last message with uploads.
+    """Return the question of a state; its images are the files, then the uploads of the last message that has any.
 
     Raises:
         DataError: there is no question, or an unusable image.

@@ -168,7 +168,7 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     results = await asyncio.gather(*(_call(case, call) for call in message.calls))
     answers: list[ToolMessage | UserMessage] = [*results]
     for unread in message.invalid:
-        # Its arguments are not a JSON object, or are unusable for any tool.
+        # The arguments of the call are not a JSON object, or are unusable for any tool.
         wrong = f" ({unread.error[:300]})" if unread.error else ""
         error = ToolError(f"the arguments must be one valid JSON object{wrong}", Fault.BAD_ARGUMENTS)
         answers.append(_not_run(case.ctx, error, unread, unread.written))
@@ -243,7 +243,7 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, arguments: Json) -> ToolMessage:
-    """Log a call that no tool can take; it counts like every other, and the model gets the error."""
+    """Log a call that no tool can take; the call counts like any other, and the model gets the error."""
     try:
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
@@ -291,7 +291,7 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """Compile the graph; it has no state, so one serves every ask."""
+    """Compile the graph; it has no state, so one graph serves every ask."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)

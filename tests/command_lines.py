@@ -27,7 +27,7 @@ def prose(text: str) -> str:
 
 
 def code(text: str) -> Iterator[str]:
-    """Return the code lines of a document without comments: of its blocks, with continued lines joined, and prose."""
+    """Yield the code in a document by lines, without comments: in blocks, with continued lines joined, and in prose."""
     for block in FENCED.findall(text) + INDENTED.findall(prose(text)):
         yield from (" ".join(COMMENT.sub("", line).split()) for line in block.replace("\\\n", " ").splitlines())
     yield from (" ".join(match.split()) for match in INLINE.findall(prose(text)))

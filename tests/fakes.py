@@ -131,7 +131,7 @@ class QueueTools:
 
 @dataclass
 class ContextModel:
-    """Return a context's model over a `QueueModel`, without a session."""
+    """The model of a context, over a `QueueModel` and without a session."""
 
     inner: QueueModel
 

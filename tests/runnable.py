@@ -203,7 +203,7 @@ def run_python(block: Block, names: dict[str, Any], folder: Path, location: str)
 
 
 def copy_of_the_checkout(to: Path) -> None:
-    """Copy the files that git tracks as they are now, with their compiled forms, which need equal times."""
+    """Copy the files that git tracks as they are now, with their compiled forms, which need files of equal times."""
     stdout = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, stdout.split("\0")):
         if (ROOT / name).is_file():

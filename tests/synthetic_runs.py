@@ -295,7 +295,7 @@ def reply_with_usage(text: str, *steps: Step) -> Reply:
 
 
 def _blink(size: int) -> Iterator[Question]:
-    """Return tasks of two and of four choices; the right letter cycles."""
+    """Yield tasks of two and of four choices; the right letter cycles."""
     for task, count in (("Counting", 4), ("Jigsaw", 2), ("Relative_Depth", 2)):
         for number in range(1, size + 1):
             letter = "ABCD"[number % count]
@@ -308,7 +308,7 @@ def _blink(size: int) -> Iterator[Question]:
 
 
 def _mvp_bench(size: int) -> Iterator[Question]:
-    """Return pairs of a natural and a manipulated picture, with two yes/no questions, of a low and a high level."""
+    """Yield pairs of a natural and a manipulated picture, with two yes/no questions, of a low and a high level."""
     row = 0
     for pair in range(size):
         for place, level in enumerate(("low", "high")):

@@ -95,7 +95,7 @@ def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
 
 @dataclass(frozen=True)
 class Given:
-    """Return the setting of a page, and the texts that its commands must print."""
+    """The setting of a page, and the texts that its commands must print."""
 
     place: Callable[[Place], Setting] = nothing
     # Beginning of each command of the page, in order, and a word of its output; empty if the page shows it.

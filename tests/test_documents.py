@@ -133,8 +133,8 @@ def test_the_families_that_are_said_to_load_are_those_that_do() -> None:
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
     by_row = {tool: set(re.findall(r"`([^`]+)`", row[1])) for row in rows for tool in re.findall(r"`(\w+)`", row[0])}
     assert {tool: by_row[tool] for tool in loads} == {tool: set(families) for tool, families in loads.items()}
-    # The last column lists families that the library lacks. If it supports one, the name must move to the column of
-    # those that load.
+    # The last column lists families that the library lacks. If the library supports one of them, the name must move to
+    # the column of those that load.
     spec = importlib.util.find_spec("transformers")
     library = {path.name for path in Path(str(spec and spec.origin)).with_name("models").iterdir()}
     absent = [name.strip() for row in rows for name in row[2].split(",") if name.strip()]

@@ -82,7 +82,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Return all statements at any depth; expressions, which are most of a file, are skipped."""
+    """Yield all statements at any depth; expressions, which are most of a file, are skipped."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.expr):
             yield child
@@ -100,7 +100,7 @@ class Import:
 
 
 class Tree:
-    """Return the modules below some folders, by dotted name, and their imports of each other."""
+    """The modules below some folders, by dotted name, and their imports of each other."""
 
     def __init__(self, root: Path) -> None:
         self.paths = {
@@ -290,7 +290,7 @@ def test_the_rooms_of_the_map_are_those_there_are_and_point_one_way(checkout: Tr
 # The files of a tree that passes all checks.
 CLEAN: Mapping[str, str] = stored(__file__, "clean")
 LONG = "def f():\n" + "    a = 1\n" * 50
-# Each row replaces one file of the clean tree, and has the check's message.
+# Each row replaces one file of the clean tree, and has the message that the check then gives.
 ARGUMENTS, BROKEN = cases(__file__, "test_a_guard_sees", guard={guard.__name__: guard for guard in GUARDS}.__getitem__)
 
 

@@ -132,7 +132,7 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
     """Return the region that the arguments ask for, and the confidence 0..1 that it is the intended one.
 
     Raises:
-        ToolError: it is outside the image, or no point has the letter.
+        ToolError: the region is outside the image, or no point has the letter.
     """
     args, (height, width) = request.args, request.images[0].shape[:2]
     if args.box is not None:
@@ -158,7 +158,7 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
 
 
 def tiles(size: tuple[int, int], rows: int, columns: int) -> list[Box]:
-    """Return the boxes of a grid over an image of `size` (H, W), row by row; they tile it without overlap.
+    """Return the boxes of a grid over an image of `size` (H, W), row by row; the boxes tile the image without overlap.
 
     Raises:
         ToolError: the image has fewer pixels along a side than tiles.

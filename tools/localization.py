@@ -262,7 +262,8 @@ def report(
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
     """Return arguments that ask for boxes with these letters."""
-    # Also needed if boxes are given: their drawn outlines would count as edges and colours of the image.
+    # The marks are also needed if boxes are given, because drawn outlines would count as edges and colours of the
+    # image.
     return {"labels": list(args.labels), "kind": "box"}
 
 

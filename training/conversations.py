@@ -79,7 +79,7 @@ class Teacher:
         self.held: list[Held] = []
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return nothing: its runs are not saved."""
+        """Return nothing, because the teacher's runs are not saved."""
         return {}
 
     def connection(self) -> Mapping[str, Json]:

@@ -1,6 +1,6 @@
 """Order of the lessons: drills and vision lessons first, then conversations, in batches of similar length.
 
-for batch in drawn(lessons, steps=2000, tokens=3500, seed=0): ...
+for batch in draw_batches(lessons, steps=2000, tokens=3500, seed=0): ...
 """
 
 from __future__ import annotations

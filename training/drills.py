@@ -1,10 +1,14 @@
 """Short exercises in copying and looking up, without pictures; an untrained network must learn these skills first.
 
-    a list, repeated; letters with values, then values with their letters; letters with boxes or fixations, then these
-    boxes, or boxes around the fixations, as in a call; the number of an image, then the option that names it; letters
-    with falling values, then these letters; described things, then the answer to a question about them
+- a list, repeated;
+- letters with values, then values with their letters;
+- letters with boxes or fixations, then these boxes, or boxes around the fixations, as in a call;
+- the number of an image, then the option that names it;
+- letters with falling values, then these letters;
+- described things, then the answer to a question about them.
 
-These are needed because calls copy numbers from a question, and an answer names the letter next to a tool's output.
+The skills are needed because calls copy numbers from a question, and an answer names the letter next to a tool's
+output.
 """
 
 from __future__ import annotations

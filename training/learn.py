@@ -88,7 +88,7 @@ def to_read(batch: Sequence[Lesson], lessons: Lessons) -> tuple[list[int], list[
 
 
 def _misread(model: Any, features: Any, pairs: Sequence[tuple[int, ...]]) -> Any:
-    """Return the cross-entropy of picture tokens against their labels; they pass through the decoder's output layer."""
+    """Return the cross-entropy of picture tokens, passed through the decoder's output layer, against their labels."""
     import torch
 
     logits = model.lm_head(model.model.language_model.norm(features))

@@ -101,7 +101,7 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
 
 
 class Lessons:
-    """The conversations as lessons, some without their system message; each is made when it is first drawn."""
+    """The conversations as lessons, some without their system message; each lesson is made when it is first drawn."""
 
     def __init__(self, conversations: Sequence[Mapping[str, Any]], words: Any, eyes: Eyes, seed: int) -> None:
         self._rows = conversations

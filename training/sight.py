@@ -1,7 +1,7 @@
 """Descriptions that the embedded model writes before it answers: coloured things, or the stripes of a flag.
 
     seen(pixels)                      the things, found by their colour: no file of facts is read
-    described(things)                 "1 red cube 1 0.2 0.60, 2 green ball 1 0.4 0.40"
+    described(things, shapes)         "1 red cube 1 0.2 0.60, 2 green ball 1 0.4 0.40"
     striped(pixels)                   "upright green white orange"
     said(view, pixels)                one of these, in the order that a kind of question needs
 

@@ -73,7 +73,7 @@ def lines(data: bytes) -> None:
 
 
 def image(data: bytes) -> None:
-    """Read an image file: if it passes inspection, it decodes at the reported size."""
+    """Read an image file. If the file passes inspection, it must decode at the reported size."""
     samples = inspect(data, "here")
     if samples.width * samples.height > 4_000_000:
         return

@@ -164,7 +164,7 @@ def test_the_witness_who_is_more_likely_right_is_followed(
 
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
-    """Two independent answers to a question with two choices are right with p and m."""
+    """Two independent answers to a question with two choices are right with the probabilities p and m."""
     counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
     result = ruled("(B)", 0, 0.9, Trust(counts))
     values = (result.data["tool"]["worth"], result.data["mllm"]["worth"])

@@ -29,7 +29,7 @@ served = pytest.mark.skipif(not installed, reason="needs langgraph-cli[inmem]")
 
 @dataclass(frozen=True)
 class Puzzle:
-    """Return a generated jigsaw: its text, its two choices, its three pictures."""
+    """A generated jigsaw: its text, its two choices, its three pictures."""
 
     words: str
     choices: tuple[str, ...]
@@ -54,7 +54,7 @@ def puzzle(tmp_path_factory: pytest.TempPathFactory) -> Puzzle:
 
 @pytest.fixture(scope="module")
 def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the server once it answers; it writes to its own folder."""
+    """Address of the server once the server answers; the server writes to its own folder."""
     work = tmp_path_factory.mktemp("studio")
     config = json.loads((ROOT / "langgraph.json").read_text())
     # The same configuration from another folder: the server keeps its state beside the file.
@@ -100,7 +100,7 @@ def url(image: bytes) -> str:
 
 
 def check_solved(results: Mapping[str, Any], puzzle: Puzzle) -> None:
-    """The jigsaw tool was called on the puzzle and the model has answered; both are displayed."""
+    """Check that the jigsaw tool was called on the puzzle, that the model has answered, and that both are displayed."""
     assert results["outcome"] == "answered"
     assert parse(results["answer"], Kind.CHOICE, puzzle.choices).value in ("A", "B")
     _, calling, result, text = results["messages"]

@@ -96,7 +96,8 @@ class Mine(Solver):
         return Reply(f"({LETTER})")
 """
 PLACES = {
-    # Code of an object and an edit: another limit leaves its hash unchanged, another answer does not.
+    # The files of an object's code, and the file that is edited. A run with another limit leaves the hash of the code
+    # unchanged; another answer in the file changes it.
     "module": ({"mine.py": FILE, "helper.py": "LETTER = 'A'", "run.py": "from mine import Mine\n"}, "helper.py"),
     "script": ({"run.py": FILE, "helper.py": "LETTER = 'A'"}, "run.py"),
 }

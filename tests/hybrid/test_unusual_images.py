@@ -94,7 +94,7 @@ def test_size_pixels_frame_and_crop_of_a_turned_file_agree(tmp_path: Path, form:
     sent, text = ImageEncoder(store, ImageRules()).encoded(image)
     assert (sent.width, sent.height) == (40, 24)
     assert Image.open(io.BytesIO(base64.b64decode(text))).size == (40, 24)
-    # A model that writes thousandths of the size that it is told boxes the red part.
+    # A model draws a box around the red part, in thousandths of the size that the prompt states.
     part, box, _ = cut(pixels, Box(0, 0, 0.25 * image.width, 0.5 * image.height), 1)
     assert (box.x1, box.y1) == (10, 12)
     red = np.abs(part.astype(int) - (220, 20, 20)).max(axis=2) < 60

@@ -188,7 +188,7 @@ class FaultyServer:
         self._thread = None
 
     def wait_for(self, requests: int, seconds: float = 600.0) -> None:
-        """Return as soon as this many requests have arrived in total. Raises `AssertionError` after `seconds`."""
+        """Wait until this many requests have arrived in total. Raises `AssertionError` after `seconds`."""
         with self._changed:
             came = self._changed.wait_for(lambda: len(self.seen) >= requests, seconds)
         assert came, f"{len(self.seen)} of {requests} requests came within {seconds:g} s"

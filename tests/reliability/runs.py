@@ -91,7 +91,7 @@ class Process:
         return self._process.poll() is None
 
     def wait_for(self, words: str, seconds: float = END_S) -> None:
-        """Return when the output contains these words. Fails the test after `seconds`, or if the process ends."""
+        """Wait until the output contains these words. Fails the test after `seconds`, or if the process ends."""
         until = time.monotonic() + seconds
         while words not in self.said:
             if self._process.poll() is not None or time.monotonic() > until:

@@ -72,9 +72,9 @@ ONE_BY_ONE = (*WELL, *ENDING, *NONSENSE, "nan data", "surrogate", *WELL, "hang",
     ("does", "in_flight"),
     [
         (ONE_BY_ONE, 4),
-        # As many hang from the start as small machines have cores, with all others in flight.
+        # As many calls hang from the start as small machines have cores, with all other calls in flight.
         pytest.param(("hang", "hang", *4 * WELL), 64, marks=pytest.mark.slow),
-        # It holds the interpreter, so nothing else in its process runs.
+        # The tool holds the interpreter, so nothing else in its process runs.
         pytest.param((*WELL, "hold", *WELL), 4, marks=pytest.mark.slow),
     ],
 )

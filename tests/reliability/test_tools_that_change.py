@@ -1,4 +1,4 @@
-"""Tools that are added, removed or changed during an unfinished run: only tools that it offers or uses stop it."""
+"""Tools that are added, removed or changed during an unfinished run: only those that the run offers or uses stop it."""
 
 import os
 import shutil

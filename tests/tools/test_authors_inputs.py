@@ -84,7 +84,7 @@ def scaled(pixels: Levels, size: Sequence[int], method: str) -> Levels:
 
 
 def by_the_row(row: dict[str, Any], pixels: Pixels, seen: Sequence[int]) -> Levels:
-    """Return the network's input by the numbers of a row, (h, w, 3) in levels of 255."""
+    """Compute the network's input from the numbers of a row, (h, w, 3) in levels of 255."""
     limit = row.get("limit", max(pixels.shape))
     factor = min(1.0, limit / max(pixels.shape[:2]))
     values = pixels.astype(np.float64)

@@ -208,7 +208,7 @@ def test_both_marks_of_real_depth_items(shared_data: Path) -> None:
         assert all(mark.confidence >= 0.75 for mark in (a, b)), row["idx"]
         remaining += a.x < b.x
         assert all(red_share(pixels, mark) >= 0.75 for mark in (a, b)), row["idx"]
-    # DIW's same-row pairs always have A on the left; the other pairs half of the time.
+    # DIW's pairs on one row always have A on the left; the other pairs have it there half of the time.
     assert remaining >= len(rows) / 2
 
 
@@ -247,7 +247,7 @@ def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_do
     by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
     assert (by_label["B"].x, by_label["B"].y) == pytest.approx((180, 150), abs=1)
     assert UNSURE <= by_label["B"].confidence <= COMPANION < by_label["A"].confidence
-    # A letter below its ring, as there is no room above; the other letter is above.
+    # The letter of B is below its ring, because there is no room above; the other letter is above its ring.
     plain[0:60] = 76
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 16, "B")]))
     marks = marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points

@@ -236,7 +236,8 @@ def test_a_turned_page_is_read_in_its_own_order(turn: str):
 )
 def test_a_digit_in_two_overlapping_boxes_is_read_once(lines: list[tuple[str, float, float]], texts: list[str]):
     assert [row.text for row in drop_repeats([line(*row) for row in lines])] == texts
-    # Upside down, with the first word on the right; on another row nothing is dropped.
+    # The lines are turned upside down, with the first word on the right. From lines on different rows nothing is
+    # dropped.
     values = [line(text, 200 - x1, 200 - x0, is_turned=True) for text, x0, x1 in lines]
     assert [row.text for row in drop_repeats(values)] == texts
     items = [line(text, x0, x1, 40 * place) for place, (text, x0, x1) in enumerate(lines)]

@@ -26,7 +26,7 @@ WORDS = re.compile(
     rf"|at least (?P<least>{NUMBER})|at most (?P<most>{NUMBER})|(?P<low>{NUMBER})(?: to (?P<high>{NUMBER}))?)"
     r"(?: entries| names)?"
 )
-# Arguments that exclude or need each other, which the card says in words.
+# Arguments that exclude or need each other, as the card states in words.
 CROSS_FIELD: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "crop": lambda args: (
         sum(key in args for key in ("box", "point", "grid")) <= 1 and ("share" not in args or "point" in args)
@@ -129,7 +129,7 @@ def refused(tool: Tool, args: Mapping[str, Any]) -> bool:
 
 
 def places(node: Mapping[str, Any], path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Return every nested schema, with its path; the first item stands for those of an array."""
+    """Yield every nested schema, with its path; the first item stands for those of an array."""
     for key, field in node.get("properties", {}).items():
         yield (*path, key), field
         yield from places(field, (*path, key))
@@ -210,7 +210,7 @@ def test_what_is_missing_or_unknown_is_refused(name: str) -> None:
 
 
 def documented_calls() -> Iterator[tuple[str, str]]:
-    """Return every call of a tool in the documents and in the docstrings: its name and the JSON of its arguments."""
+    """Yield every call of a tool in the documents and in the docstrings: its name and the JSON of its arguments."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in [*pages, *sorted((ROOT / "tools").rglob("*.py")), *sorted((ROOT / "hybrid" / "cli").glob("*.py"))]:
         text = path.read_text().replace("\\\n", " ")

@@ -165,7 +165,7 @@ def test_fewer_bits_answer_the_questions_that_float32_answers(
             assert all(math.isfinite(value) and value < 0.1 for value in off), (network, dtype, off)
 
 
-# The warnings of torch during compilation are not about this project's code: on a GPU, it warns that TF32 would be
+# The warnings of torch during compilation are not about this project's code: on a GPU, torch warns that TF32 would be
 # faster.
 @pytest.mark.filterwarnings("default")
 def test_compiled_networks_answer_as_others(

@@ -18,7 +18,7 @@ EDGE_PX = 2
 
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
-    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; if all or none are object, return them as the mask."""
+    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; if object or background is missing, keep the seeds."""
     import cv2
 
     foreground = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))

@@ -90,8 +90,8 @@ def lit(picture: npt.NDArray[np.floating], gain: float | Plane, tint: tuple[floa
 
 # Seed of the generated items; neither tuning (0 to 99) nor measuring (1000) uses it.
 SEED = 7000
-# The nearer of the two points (0: A, 1: B) of each depth item, by item number; it is nearer by a factor of at least
-# 2.2, and in three items both points are on one row.
+# The nearer of the two points (0: A, 1: B) of each depth item, by item number. The nearer point is nearer by a factor
+# of at least 2.2. In three items both points are on one row.
 DEPTH_ANSWERS: Mapping[int, int] = {1: 0, 5: 1, 8: 1, 10: 0, 11: 1}
 BALL, CUBE = "a red ball", "a blue cube"
 

@@ -1,6 +1,6 @@
 """Draw the matches between two images: dots in matching colours, points with names, a legend.
 
-`draw_view(pixels, dots, spots, legend)`.
+`draw_view(pixels, dots, dot_colours(dots), spots, legend)`.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     candidate_keypoints = [
         cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX
     ]
-    # One call for all candidates: each call rescales and smooths the image again.
+    # Make one call for all candidates, because each call rescales and smooths the image again.
     candidate_descriptors = root_sift(views[1].pixels, candidate_keypoints).reshape(
         len(places), len(CANDIDATE_SIZES_PX), -1
     )
@@ -182,7 +182,7 @@ LOCALLY_PLACED = 0.88
 FAR = 40.0
 
 # Largest confidence in a position beyond `FAR`. Such a position is right in every flat scene; in scenes with depth, a
-# homography is right for 25 of 49 points.
+# homography is right in 25 of 49 cases.
 FAR_PLACE = 0.6
 
 

@@ -103,7 +103,7 @@ PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "peak_ratio": (14.5, 114.0),
 }
 HEAD = "Evidence only: this does not say which image is synthetic. In brackets: 90 % of JPEG photographs of 640 px."
-# For each statistic: its label in the text, its format, and its name in `data`.
+# For each statistic: the label in the text, the format, and the name in `data`.
 SAID = (
     ("Noise, grey levels", ".1f", "residual_std_grey"),
     ("Exponent of the spectrum", ".2f", "spectrum_slope"),

@@ -27,7 +27,7 @@ MIN_SIDE_PX = 12
 SURE = 0.9
 # Minimum correlation at which a letter counts for a view.
 LEGIBLE = 0.7
-# Maximum number of views searched in addition to the image itself; each takes the same time again.
+# Maximum number of views searched in addition to the image itself; each view takes as long as the image.
 MAX_VIEWS = 2
 # Lowest confidence of a mark from another view: above that of a clear letter without a visible ring, because small
 # letters can be clear by chance.

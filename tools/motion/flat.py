@@ -66,7 +66,8 @@ def flat_map(first_points: Array, second_points: Array) -> FlatMap:
 def flat_wins(epipolar: Array, mapping: FlatMap, off_plane: int, inliers: int) -> bool:
     """Return whether the homography is a better model than an essential matrix with squared errors `epipolar` (N,).
 
-    `off_plane` of the `inliers` of the essential matrix are off the homography; if they are many, it does not win.
+    `off_plane` of the `inliers` of the essential matrix are off the homography; if many are, the homography does not
+    win.
     """
     return off_plane <= MIN_OFF_SHARE * inliers and gric(mapping.errors, 2, 8) <= gric(epipolar, 3, 5)
 

@@ -136,7 +136,7 @@ class PaddleReader:
         if crop is None:
             return TextLine("", 0.0, _around(quad))
         reader = self._recogniser
-        # One by one: the processor scales a batch to the shape of its widest member.
+        # Process the crops one by one, because the processor scales a batch to the shape of its widest member.
         inputs = reader.process(images=Image.fromarray(crop))
         with torch.inference_mode():
             outputs = reader.model(pixel_values=together([inputs["pixel_values"]], reader.device))

@@ -34,7 +34,7 @@ BLUR: Final = 0.012
 LEAST_BLUR: Final = 0.8
 # Minimum share of the object's own difference at which a cell belongs to it.
 BELONGS: Final = 0.45
-# Smallest ratio of the object's difference to that inside the rim (its 95th percentile).
+# Smallest ratio of the object's difference to the 95th percentile of the differences inside the rim.
 CLEAR: Final = 2.5
 # Smallest difference of an object, in L*a*b* units.
 LEAST_DIFFERENCE: Final = 1.5

@@ -63,7 +63,7 @@ class FixationRow(TypedDict):
 
 
 class ReturnRow(TypedDict):
-    """A fixation that returns to the place of an earlier one; both numbers count from 1."""
+    """A fixation that returns to the place of an earlier fixation; fixations are numbered from 1."""
 
     fixation: int
     to: int

@@ -62,7 +62,8 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
     """Segment the object in a box, at points or both, excluding the points `off`; in pixels of the image (H, W, 3).
 
     Returns:
-        Its mask (H, W), and whether it is cut off: it follows the edge of the searched area, so its end is unknown.
+        The mask (H, W) of the object, and whether it is cut off. A mask that is cut off follows the edge of the
+        searched area, so the end of the object is unknown.
 
     Raises:
         ToolError: the image is smaller than 16 px, or the box leaves no background around it.

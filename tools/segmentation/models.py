@@ -50,7 +50,7 @@ class SegmentationPrompt(NamedTuple):
 
 
 class PlacedInput(NamedTuple):
-    """SAM 2's input for an image, (1, 3, h, w); its prompt by the network's names, each (1, ...); its size (H, W)."""
+    """SAM 2's input for an image, (1, 3, h, w); the prompt by the network's names, each (1, ...); the size (H, W)."""
 
     values: Any
     prompt: Mapping[str, Any]

@@ -6,10 +6,10 @@ transformers. `model = ImageFeatures(dir_or_id, "cpu")`, then `describe(model.pr
 an image once; `likeness` compares two.
 
 Full images are resized to a square. DINOv2's authors evaluate classes on the centre of an image (short side to 256 px,
-224 px crop: `make_classification_eval_transform` of `dinov2/data/transforms.py`); of a 16 : 9 image that would leave
-43 % of the area and drop objects at the sides. Perceived similarity is measured on full images resized to a square
-(DreamSim, Fu et al. 2023, on DINO, CLIP and OpenCLIP: `Resize((load_size, load_size))` of `get_preprocess_fn`), which
-also matches SigLIP's training.
+224 px crop: `make_classification_eval_transform` of `dinov2/data/transforms.py`); of a 16 : 9 image this crop would
+keep 43 % of the area, without the objects at the sides. Perceived similarity is measured on full images resized to a
+square (DreamSim, Fu et al. 2023, on DINO, CLIP and OpenCLIP: `Resize((load_size, load_size))` of `get_preprocess_fn`),
+which also matches SigLIP's training.
 """
 
 from __future__ import annotations

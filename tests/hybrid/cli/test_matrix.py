@@ -63,7 +63,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     assert (result.code, json.loads(result.out)) == (0, record)
     assert len(re.findall(": 0 of [0-9]+ questions open", result.err)) == 4
 
-    # Each is an ordinary run, and its manifest reproduces it.
+    # Each run of the matrix is an ordinary run, which its manifest reproduces.
     item = json.loads(command("run", "--config", record["runs"][1]["run"], "--json").out)
     assert item["run"] == record["runs"][1]["run"]
     text = command("run", "--config", matrix)

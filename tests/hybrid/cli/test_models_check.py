@@ -45,7 +45,7 @@ class Able:
 
 
 class Model(LocalServer):
-    """Return a model with these abilities, and a list of its requests."""
+    """A server of a model with these abilities, and the list of its requests."""
 
     def __init__(self, able: Able) -> None:
         super().__init__(Asked)

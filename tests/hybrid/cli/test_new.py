@@ -16,7 +16,7 @@ ROOT = Path(plugins.__file__).parents[2]
 
 
 def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Path) -> None:
-    """docs/plugins.md shows that its tests pass immediately."""
+    """docs/plugins.md shows that the tests of the new repository pass immediately."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
     assert f'path = "{Path(plugins.__file__).parents[2].as_posix()}"' in (out / "pyproject.toml").read_text()

@@ -14,7 +14,7 @@ TREE: dict[Words, click.Command] = command_tree.commands()
 
 
 def nonsense(param: click.Parameter) -> Iterator[str]:
-    """Return values that an option cannot have, by its type."""
+    """Yield values that an option cannot have, by its type."""
     if isinstance(param.type, click.Choice):
         yield from ("", "nonsense")
     elif isinstance(param.type, click.IntRange | click.types.IntParamType):
@@ -41,7 +41,7 @@ def options() -> list[tuple[Words, click.Option]]:
     return [
         (words, param)
         for words, value in TREE.items()
-        # Commands with the options of `hybrid run`, or that take minutes.
+        # Leave out commands that have the options of `hybrid run`, or that take minutes.
         if words not in (("ablate",), ("study",), ("quickstart",))
         for param in value.params
         if isinstance(param, click.Option) and not param.is_flag

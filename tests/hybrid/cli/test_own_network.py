@@ -44,7 +44,7 @@ def template_test(tmp_path: Path) -> Any:
 
 @pytest.fixture(params=[(), ("--module",)], ids=["transformers", "module"])
 def path(request: pytest.FixtureRequest, command: Command, tmp_path: Path) -> Words:
-    """Options that select the tool; its tiny checkpoint is in `tiny`, one with random weights in `random`."""
+    """Options that select the tool; its tiny checkpoint is in `tiny`, a checkpoint with random weights in `random`."""
     assert command("tools", "new", "likeness", "--learned", *request.param, "--path", "mine").code == 0
     text = template_test(tmp_path)
     text.save_tiny(tmp_path / "tiny")

@@ -142,7 +142,7 @@ def write(root: Path, folder: str, name: str, text: str) -> Path:
 
 
 def offer(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return a package on `sys.path` that provides one plug-in of each kind, as an installer leaves it."""
+    """Put a package on `sys.path` that provides one plug-in of each kind, as an installer leaves it."""
     facts = site / "own_package-1.0.dist-info"
     facts.mkdir(parents=True)
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: own-package\nVersion: 1.0\n")
@@ -298,7 +298,7 @@ def test_an_opener_that_gives_no_model_is_refused(plugin_folder: Path, command: 
 
 
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_folder: Path, tmp_path: Path) -> None:
-    """Plug-ins of every kind that a run uses; the hashes are those in its manifest."""
+    """A node gets the plug-ins of every kind that a run uses; their hashes are those in the run's manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
     add_search_path([plugin_folder], "--path")
     model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)

@@ -52,7 +52,7 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     assert "preparing" not in first.out
     assert "preparing" in first.err
 
-    # The same command again asks nothing and prints the same; its JSON has at least as much.
+    # The same command again asks nothing and prints the same; its JSON contains at least as much.
     previous = answered(tmp_path / "quick")
     assert sorted(previous) == sorted(
         f"{run}/{solver}/attempts.jsonl"

@@ -82,7 +82,8 @@ def test_rewards_and_requests_are_those_of_a_run(
     assert [answer["reward"] for answer in answers] == [score["correct"] for score in scores]
     assert {answer["reward"] for answer in answers} == {0.0, 1.0}
     assert [(answer["answer"], answer["tool_calls"]) for answer in answers] == [(row["answer"], 1) for row in scores]
-    # The same prompts, pictures, tools and results of tools, byte by byte, each with the key of its own request.
+    # The prompts, pictures, tools and tool results are the same, byte by byte, and each request has the key that was
+    # given for its question.
     assert {body for _, body in requests} == bodies
     assert {key for key, _ in requests} == {f"key-{at}" for at in range(6)}
 

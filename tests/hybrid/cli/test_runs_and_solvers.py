@@ -14,7 +14,7 @@ from tests.finished_runs import Command
 
 @pytest.fixture
 def runs(tmp_path: Path, synthetic_runs: Any) -> Path:
-    """Three finished runs in `runs/`, one of which has two open questions."""
+    """Three runs in `runs/`, one of which has two open questions."""
     folder = tmp_path / "runs"
     synthetic_runs.write(folder, size=2, failed=0)
     synthetic_runs.write(folder / "study" / "part", "mvp_bench", size=2, failed=2)

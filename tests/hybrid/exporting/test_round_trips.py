@@ -37,7 +37,7 @@ DATA = Data("blink", "val", {}, {})
 def make_run(
     folders: Callable[[str, int], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], tuple[Path, Path]]:
-    """By benchmark, its generated data, and a run of the solver that guesses; each is made once."""
+    """Return, for a benchmark, its generated data and a run of the solver that guesses; both are made once."""
     results: dict[str, tuple[Path, Path]] = {}
 
     def make(name: str) -> tuple[Path, Path]:

@@ -61,7 +61,7 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 def check_turns(turns: Sequence[dict[str, str]], images: int) -> None:
-    """Return rows as `SharegptDatasetConverter` of LLaMA-Factory requires them."""
+    """Check a row for what `SharegptDatasetConverter` of LLaMA-Factory requires."""
     assert len(turns) % 2 == 0
     for place, turn in enumerate(turns):
         assert turn["from"] in (("human", "observation"), ("gpt", "function_call"))[place % 2]

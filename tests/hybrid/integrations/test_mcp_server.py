@@ -74,7 +74,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Iterator[Serv
 
 
 async def check_session(session: ClientSession, folder: Path) -> None:
-    """A server with the tools crop and depth and this folder, as any client sees it."""
+    """Check a server with the tools crop and depth and this folder, as any client sees it."""
     by_name = {tool.name: tool for tool in (await session.list_tools()).tools}
     assert set(by_name) == {"crop", "depth"}
     card = hybrid.tool("depth").tool.card

@@ -20,7 +20,7 @@ class Row:
 
 
 class Failed(Row):
-    """Return a row with an error."""
+    """A row with an error."""
 
 
 def line(name: str, text: str = "") -> bytes:

@@ -183,7 +183,7 @@ async def test_the_last_call_of_a_stream_that_was_cut_is_invalid(
     reply = await model.chat([user_message(["Which?"])], (crop_tool,), CallKey("q"))
     await model.close()
     assert recorder.requests[0][1]["stream"] is True
-    # LangChain completes the arguments of each of them.
+    # LangChain completes the arguments of each cut call.
     assert [call.args for call in reply.calls] == ([{"zoom": 3}] if is_valid else [])
     assert [call.error for call in reply.invalid] == ([] if is_valid else ["the reply ended within the call"])
 

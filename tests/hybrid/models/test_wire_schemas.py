@@ -43,7 +43,7 @@ def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
-    """Return where a schema in the request has lost or changed a part of ours."""
+    """Yield where a schema in the request has lost or changed a part of ours."""
     if isinstance(actual, dict):
         for key, value in actual.items():
             if not isinstance(reference, dict) or key not in reference:
@@ -110,7 +110,7 @@ async def test_every_field_of_every_tool_is_on_the_wire(wire: str, bodies: Any) 
 
 
 def parts_shown(node: Any) -> Iterator[str]:
-    """Return labels and pictures in the order of a request."""
+    """Yield labels and pictures in the order of a request."""
     if isinstance(node, list):
         for item in node:
             yield from parts_shown(item)

@@ -198,7 +198,8 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     # The question is asked again if the reply is the only refusal among its five options.
     refusals = await estimate_run(on(folders("mm_sap"), "mm_sap"))
     assert [spent.calls / refusals.questions for _, spent in refusals.levels] == [1, pytest.approx(1.2), 2]
-    # One part is shown and the question follows, or all four with three asks whether to continue.
+    # Either one part is shown and the question follows, or all four parts are shown, with three asks whether to
+    # continue.
     shifts = await estimate_run(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
@@ -207,7 +208,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
-# Tools that the model of the next test calls, by task; those of BLINK's generated tasks that have one.
+# By task, the tool that the model of the next test calls; only those of BLINK's generated tasks that have a tool.
 TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
 # A reply of the same length as GPT-4o's published replies.
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"
@@ -220,7 +221,7 @@ class Counting(Scripted):
 
     # By id of the question.
     tasks: Mapping[str, str]
-    # The questions for which it called a tool.
+    # The questions for which the model called a tool.
     calling: set[str] = field(default_factory=set)
     name: str = "openai:gpt-4o"
     provider: str = "openai"

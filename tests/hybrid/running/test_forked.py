@@ -1,4 +1,4 @@
-"""Work in a fork: its values, errors and end, and that the command line reads the data in one.
+"""Work in a fork: its values, errors and end, and that the command line reads the data in a fork.
 
 Each test runs in a separate program: the test process has threads, and then nothing is forked.
 """

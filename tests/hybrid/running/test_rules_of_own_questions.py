@@ -14,7 +14,7 @@ from hybrid.tool.rules import OneCall
 
 
 class Mean:
-    """Return the mean of the pixels."""
+    """Computes the mean of the pixels."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Do nothing, because nothing is loaded."""

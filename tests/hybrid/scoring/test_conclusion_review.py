@@ -324,7 +324,7 @@ def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path:
 
 
 def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Both gain with certainty: "tools have no significant effect" would be read as the opposite."""
+    """Both models gain with certainty: "tools have no significant effect" would be read as the opposite."""
     result = models(synthetic_runs, tmp_path, 24, 48)
     text = sentences(result)
     assert text["pooled.few"] == (

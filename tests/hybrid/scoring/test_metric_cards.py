@@ -62,7 +62,7 @@ def printed(name: str, data: Path, store: Path) -> frozenset[str]:
 
 
 def not_generated(name: str, scores: Sequence[Score]) -> Iterator[Score]:
-    """Return the verdicts once more, with tasks and groups that occur only in published data."""
+    """Yield the verdicts once more, with tasks and groups that occur only in published data."""
     if name == "actiview":
         for score in scores:
             for task, facts in ACTIVIEW.items():
@@ -88,7 +88,7 @@ async def collected(benchmark: Benchmark, question: Question, ask: Any) -> Any:
 
 
 def spelled_out(cards: Iterable[MetricCard]) -> Iterator[str]:
-    """Return every name of the cards as a pattern: `<word>` is any text."""
+    """Yield every name of the cards as a pattern: `<word>` is any text."""
     for card in cards:
         parts = re.split(r"<([^>]+)>", card.name)
         choices = [

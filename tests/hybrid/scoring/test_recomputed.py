@@ -116,7 +116,7 @@ def test_models(synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_solvers(compared: Compared) -> None:
-    """Return the objects of `hybrid score --json`, which `compare --json` has too."""
+    """The objects of `hybrid score --json` are also in `compare --json`."""
     runs, report = compared
     assert set(report["solvers"]) == set(runs.scores)
     for name, text in report["solvers"].items():

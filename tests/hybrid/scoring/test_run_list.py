@@ -16,7 +16,7 @@ from tests.finished_runs import Command, run_command
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Path:
-    """Finished runs of two benchmarks, one of which is open."""
+    """Runs of two benchmarks; one of the runs has open questions."""
     folder: Path = tmp_path_factory.mktemp("runs")
     synthetic_runs.write(folder, size=4, failed=0)
     synthetic_runs.write(folder / "study" / "part", "mvp_bench", size=2, failed=2)

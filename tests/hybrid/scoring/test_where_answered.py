@@ -17,7 +17,7 @@ Answers = Mapping[str, Mapping[str, str]]
 
 @pytest.fixture
 def compared(synthetic_runs: Any, tmp_path: Path) -> Any:
-    """Return the comparison of a run of these letters, and with `blank` of one with blank tools."""
+    """Return the comparison of a run of these letters and, if `blank` is given, of a run with blank tools."""
 
     def of(answers: Answers, blank: Answers | None = None, rule: Any = "wrong", **options: Any) -> Comparison:
         paths = [synthetic_runs.from_letters(tmp_path / "run", answers, **options).path]

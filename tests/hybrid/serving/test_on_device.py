@@ -30,7 +30,7 @@ from hybrid.tool import BackendCard, Card, Evidence, Request, Stages, Tool
 from hybrid.tool.args import Args
 from tests.tool_source import tool_source
 
-# One at a time: they measure the free memory of the whole device.
+# The tests run one at a time, because they measure the free memory of the whole device.
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("memory of the device")]
 
 FIVE = ("depth_anything_v2_small", "dinov2_base", "siglip2_base", "owlv2_base", "sam2_tiny")

@@ -280,7 +280,7 @@ print(sock.recv(100))"""
     words = [sys.executable, "-c", code]
     other = subprocess.run(words, cwd=path.parent, capture_output=True, text=True, check=False)
     assert other.stdout == "b''\n", other
-    # This user does not trust a folder of another.
+    # This user does not trust a folder of another user.
     os.chown(path.parent, 65534, -1)
     with pytest.raises(ServerUnusable, match="belongs to another user"):
         connect()

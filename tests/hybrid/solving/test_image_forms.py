@@ -21,7 +21,7 @@ def prompt(store: ImageStore, fakes: Any) -> Prompt:
 
 
 def released(pictures: list[Any], margin: int = 10) -> Any:
-    """Return the sheet of BLINK's released code (`eval/test_benchmark.py`), rewritten: black, pasted at the middle."""
+    """Return the sheet that BLINK's released code (`eval/test_benchmark.py`) makes: black, pictures at mid-height."""
     sheet = Image.new(
         "RGB", (sum(p.shape[1] for p in pictures) + margin * (len(pictures) - 1), max(map(len, pictures)))
     )

@@ -23,7 +23,7 @@ HIDDEN = "a fact of the protocol that no prompt says"
 
 
 def reachable(start: Any) -> Iterator[Any]:
-    """Yield all objects reachable by attributes, containers, closures, defaults, bound methods; no classes, modules."""
+    """Yield objects reachable by attributes, containers, closures, defaults, bound methods; no classes or modules."""
     seen, waiting = {id(start): start}, [start]
     while waiting:
         value = waiting.pop()

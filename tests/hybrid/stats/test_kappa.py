@@ -237,7 +237,7 @@ def test_recorded_blink_answers(shared_data: Path) -> None:
     scores = {solver.solver: solver.counted["wrong"].scores for solver in comparison.solvers}
     right = {name: [score.correct == 1 for score in members] for name, members in scores.items()}
     strata = [score.task for score in scores["GPT4V"]]
-    # Published as facts of the recorded answers: both wrong, and expected by simple independence.
+    # Published facts about the recorded answers: how often both are wrong, and how often by simple independence.
     for other, number, expected in (("GPT4o", 499, 378), ("QwenVLMax", 668, 570)):
         assert [score.id for score in scores[other]] == [score.id for score in scores["GPT4V"]]
         shared = shared_mistakes(right["GPT4V"], right[other], strata)

@@ -79,7 +79,7 @@ def requests(tool: Tool, family: str) -> list[Request[Any]]:
 
 
 def differences(item: Json, other: Json, path: str = "") -> Iterator[tuple[str, float]]:
-    """Return the greatest difference of two outputs' numbers; anything else must be equal."""
+    """Yield each difference of two outputs' numbers, with its path; everything else must be equal."""
     if isinstance(item, Mapping):
         assert isinstance(other, Mapping)
         assert item.keys() == other.keys()

@@ -58,7 +58,7 @@ class Changed(Stages[Any, PreparedPair, Matches]):
 
 @pytest.fixture(scope="module")
 def backends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Changed]:
-    """The real backends; each caches its network's output."""
+    """The real backends; each backend caches the output of its network."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(tmp_path_factory.mktemp("home")))
         results = {}

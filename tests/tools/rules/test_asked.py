@@ -1,7 +1,7 @@
 """Every rule with the wording of the question of its route.
 
 The prompts are those that the papers print (BLINK, figures 9 to 19; HVSBench, sections 3 and C; ActiView, appendix) or
-that are in the data (MVP-Bench, all_questions.json); the tool outputs are invented, and never symmetric: a rule that
+that are in the data (MVP-Bench, all_questions.json). The tool outputs are invented and never symmetric: a rule that
 confuses the lowest with the highest, a position with the next one, or left with right answers another letter.
 """
 
@@ -51,7 +51,7 @@ def blink(case: Case, choices: tuple[str, ...]) -> Prompt:
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route}-{case.letter}")
 async def test_the_answer_to_the_question_as_it_is_worded(fakes: Any, case: Case, is_turned: bool) -> None:
-    """Also with the choices in reverse order: their words decide, not their position."""
+    """This also holds with the choices in reverse order: the words of a choice decide, not its position."""
     choices = case.choices[::-1] if is_turned else case.choices
     request = blink(case, choices)
     ctx = fakes.context_of(request, findings=[Finding("", case.data, 0.7, "learned", "1")])

@@ -144,7 +144,7 @@ NearestForm = Literal["nearest", "farthest", "nearer than", "farther than", "nea
 
 
 class ExistenceQuestion(NamedTuple):
-    """A question whether there is an object of the name."""
+    """A question about whether there is an object with this name."""
 
     name: str
 
@@ -156,7 +156,7 @@ class CountQuestion(NamedTuple):
 
 
 class NearestQuestion(NamedTuple):
-    """A question which object is nearest or farthest; with yes or no, whether the first is nearer (or farther)."""
+    """A question about which object is nearest or farthest; if it asks for yes or no, whether the first one is."""
 
     things: tuple[Thing, ...]
     form: NearestForm
@@ -165,7 +165,7 @@ class NearestQuestion(NamedTuple):
 
 
 class RelationQuestion(NamedTuple):
-    """A question which relation the subject has to the reference, or whether it has this one."""
+    """A question about which relation the subject has to the reference, or whether it has this `relation`."""
 
     subject: Thing
     reference: Thing
@@ -176,7 +176,7 @@ class RelationQuestion(NamedTuple):
 
 
 class PositionQuestion(NamedTuple):
-    """A question about the part of the image with an object: which one it is, or whether it is `part`."""
+    """A question about the part of the image that contains an object: which part it is, or whether it is `part`."""
 
     thing: Thing
     part: PicturePart | None = None
@@ -184,7 +184,7 @@ class PositionQuestion(NamedTuple):
 
 
 class AttributeQuestion(NamedTuple):
-    """A question which value of an attribute an object has; `values` has one value per choice."""
+    """A question about which value of an attribute an object has; `values` has one value per choice."""
 
     thing: Thing
     attribute: Attribute
@@ -192,7 +192,7 @@ class AttributeQuestion(NamedTuple):
 
 
 class TextQuestion(NamedTuple):
-    """A question which choice is written in the image."""
+    """A question about which choice is written in the image."""
 
 
 RecognisedQuestion = (

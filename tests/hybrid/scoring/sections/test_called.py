@@ -22,7 +22,7 @@ def claim(value: Any) -> Step:
 
 
 def compare_letters(folder: Path, synthetic_runs: Any, letters: dict[str, str], calls: str, claims: Any) -> Comparison:
-    """Return a comparison on Jigsaw; in `calls` a `c` is a call, an `x` a fault; `claims` has confidences."""
+    """Return a comparison on Jigsaw; in `calls` a `c` is a call, an `x` a fault; `claims` are confidences."""
 
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
@@ -105,7 +105,7 @@ def test_only_a_number_from_0_to_1_is_a_confidence(tmp_path: Path, synthetic_run
     claims = [[0], [1], [1.01], [-0.01], ["0.5"], [0.2, 0.3], [0.2, None], [], [0.5]]
     letters = {"controller": "r" * 9, "specialist": "r" * 8 + "f"}
     comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, "c" * 9, claims)
-    # A question without a usable confidence in its last answer has none, nor has a failed one.
+    # A question without a usable confidence in its last answer has no confidence, and neither has a failed question.
     assert confidences(comparison.named("specialist")) == {
         "val_Jigsaw_1": 0.0,
         "val_Jigsaw_2": 1.0,

@@ -21,7 +21,7 @@ OTHER = Data("blink", "val", {"kind": "hub", "id": "X/Y", "sha256": "b" * 64}, {
 
 
 class Paired(NamedTuple):
-    """Return the rows of one pair by one metric, over all questions or within one group."""
+    """The rows of one pair by one metric, over all questions or within one group."""
 
     family: str
     # The row of the difference.
