@@ -37,7 +37,7 @@ _DISAGREES: Final = re.compile(
 
 
 def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """Apply `read` to the reply without its quotes; if that has no answer, apply it to a quote with which it agrees.
+    """Apply `read` to the reply without its quotes; without an answer there, to a quote with which the reply agrees.
 
     Otherwise, a reply that quotes a tool is read as a whole. There is no answer if the reply only quotes a tool and
     disagrees, or only says what people would answer.

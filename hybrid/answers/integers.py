@@ -122,7 +122,7 @@ _LEFT_OUT: Final = re.compile(
 
 
 def drop_uncounted(text: str) -> str:
-    """Remove from the text: questions, refusals, ranges, and numbers that are not counts."""
+    """Remove questions, refusals, ranges, and numbers that are not counts from the text."""
     text_left = "\n".join(s for s in sentences(_ASIDE.sub(" ", spelled_out(text))) if not _LEFT_OUT.search(s))
     return _RANGE.sub(_SOME, text_left).strip()
 

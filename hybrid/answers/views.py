@@ -194,7 +194,7 @@ def _official_list(field: object) -> list[int]:
 
 
 def official_part(text: str) -> tuple[int, ...]:
-    """Return the parts, 1 to 4, that the released code zooms into, in their order; empty if it cannot read `text`.
+    """Return the parts, 1 to 4, that the released code zooms into, in the reply's order; empty if it is unreadable.
 
     The released code calls `json.loads` on the whole reply, so a code fence fails. `part` must be numbers with commas,
     or "none".

@@ -69,8 +69,7 @@ class ScoreOptions:
 
     `unanswered` is the rule for a question without a readable answer: after an abstention, an unreadable reply, a spent
     budget or a tool's fault. It is the same for every solver. The question scores as a guess would on average
-    (`guess`), or 0 as in the papers (`wrong`).
-    A failed question is not scored: it is missing.
+    (`guess`), or 0 as in the papers (`wrong`). A failed question is not scored: it is missing.
     """
 
     parse: Parse = "strict"

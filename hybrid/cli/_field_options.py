@@ -40,7 +40,7 @@ _WITHOUT_SERVER = frozenset({"embedded", "hf", "replay", "vllm", "sglang", "llam
 def base_url_of_environment(model: str) -> str | None:
     """Return the address in HYBRID_BASE_URL if it applies to the model, else None.
 
-    A note is printed if the address is ignored.
+    A note is printed if the address is ignored for a known provider that has a server.
 
     The address applies to models of the provider in HYBRID_MODEL. Without that variable it applies to `openai:`, which
     includes every compatible server.

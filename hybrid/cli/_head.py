@@ -6,7 +6,7 @@ import click
 
 
 def paint_head(text: str, form: str) -> str:
-    """Return the text with the words for generated questions in its first line coloured on a terminal."""
+    """Return the text; in the formats for a terminal, the words about generated questions at its start are coloured."""
     from hybrid.scoring.head import GENERATED
 
     first, end, rest = text.partition("\n\n")

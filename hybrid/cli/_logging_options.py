@@ -26,7 +26,7 @@ OPTIONS = ("verbose", "quiet", "debug")
 
 @contextmanager
 def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show the body's log records as the three options require.
+    """Show the log records of the `with` block as the three options require.
 
     Raises `UsageError` if the options contradict each other.
     """

@@ -154,8 +154,8 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         rules: dict[str, Any] = {name: options.get(name) for name in ("unanswered", "margin")}
         report = compare_paths(answered_folders, **rules, allow_failed=options["allow_failed"])
         show(report, answered_folders)
-        # Questions that failed permanently, such as questions missing from a recording. Questions that failed by an
-        # outage are asked again and are not listed here.
+        # Questions that failed permanently, such as questions missing from a recording. Questions that failed because
+        # of an outage are asked again and are not listed here.
         unanswerable = (
             f"{score.id} ({solver.solver}): {solver.reasons.get(score.id, score.outcome.value)}"
             for solver in report.solvers

@@ -51,7 +51,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 
 
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
-    """Return the part of an identity that can change the answers of solvers of these kinds.
+    """Return the part of an identity that can change the answers of a solver that depends on these `concerns`.
 
     Facts about their tools are not part of an identity; they are recorded with each solver.
     """

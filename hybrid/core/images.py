@@ -202,7 +202,7 @@ def inspect(data: bytes, source: str) -> StoredImage:
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """Return the result of `inspect`, and whether the image is plain; with `decodes`, read only the header."""
+    """Return `inspect`'s result, and whether the image is plain; if it is known to decode, read only the header."""
     picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
@@ -404,9 +404,9 @@ class Joint:
     """The way to join several pictures (`--images concat`): side by side, left to right, unscaled."""
 
     gap_px: int = 12
-    # Colour of the gap, and of the area below or above a picture that is less high than the others.
+    # Colour of the gap, and of the area below or above a picture that is shorter than the tallest.
     rgb: tuple[int, int, int] = (255, 255, 255)
-    # Vertical position of such a picture.
+    # Vertical position of a picture that is shorter than the tallest.
     at: Literal["top", "middle"] = "top"
 
 

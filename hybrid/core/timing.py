@@ -175,9 +175,10 @@ async def finished(
 ) -> R:
     """Wait for work that other callers may share: it continues if this caller is cancelled or gives up.
 
-    Raises what the work raises, and:
+    Raises:
         ToolError: the work ran longer than the question has left, or than `timeouts` allow.
         Outage: the work was stopped before it ran, or waited too long in the queue.
+        BaseException: any error that the work raises.
     """
     charged, waits_since, ran = watch.read().share, clock(), watch.read().ran
     limited = spent.left is not None or timeouts.running_s < math.inf

@@ -39,7 +39,7 @@ def loading(what: str) -> Iterator[None]:
     loads(owner, (what,))
     try:
         if _shows and OTHER_BARS not in os.environ:
-            # The import is inside the `try`, because it takes long and so is reported as loading, too.
+            # The import takes long as well, so it happens after `loads` has reported the start.
             from transformers.utils import logging
 
             # This also turns off the hub's bars.

@@ -53,7 +53,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
         places[question.task] += 1
     if not rows:
         raise UsageError(f"{run.folder.path}/{solver} has no finished question that could be exported")
-    # The format keeps only the last reply, so a score that needs more than this reply would be another one there.
+    # The format keeps only the last reply, so a score that needs more than this reply would differ there.
     new_tally = tally_replies(run.benchmark, Replies([row.question for row in rows], alone), run.options)
     read = {score.id: (score.correct, score.values) for score in new_tally.scores}
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]

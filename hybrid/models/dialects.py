@@ -183,7 +183,7 @@ class _Reading:
                 new_calls = self._calls(raw_calls, row, len(calls))
             except (ValueError, RecursionError) as error:
                 if isinstance(error, AnswerError) and not row.sure and answers < MAX_ANSWERS:
-                    # Count such objects, because reading one may take until the end of the reply.
+                    # Count objects that only give an answer, because each may extend to the end of the reply.
                     answers += 1
                     continue
                 wrong.append((start, row, str(error)))

@@ -252,7 +252,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return a file of the image that the rules allow; if it is too large, a JPEG with its size in pixels."""
+        """Return a file of the image that the rules allow; over the byte limit, a JPEG of the same width and height."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)

@@ -142,7 +142,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
 
 
 def _interrupted(handler: Callable[[int, FrameType | None], Any], number: int, frame: FrameType | None) -> None:
-    """Interrupt only once: a terminal interrupts parent and child, and the parent the child again in its cleanup."""
+    """Interrupt only once: the terminal signals both processes, and the parent's cleanup signals the child again."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     handler(number, frame)
 

@@ -305,7 +305,7 @@ def calling(reply: AssistantMessage) -> Calling:
 
 
 async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None) -> CoordinateSystem:
-    """Return the frame in which the model names the place of a disc; `sent_pixels` is the limit of sent images.
+    """Return the frame in which the model names the place of a disc; images are sent with at most `sent_pixels` pixels.
 
     Raises:
         UsageError: the reply names no place near the disc in any frame.

@@ -98,7 +98,7 @@ class RunReplies:
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Close the file; if none of its replies is needed any more, only the captions stay. With None all stay."""
+        """Close the file; keep only the captions if `finished` shows that no reply is needed any more, else all."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return

@@ -226,9 +226,9 @@ def _taken_up(
     run: ResolvedRun, files: dict[str, Json], old_counts: Mapping[str, Mapping[str, int]], tell: Tell
 ) -> Iterator[tuple[str, SolverProgress]]:
     """Yield the finished questions of each solver; report defects in its attempts."""
-    # If answers are missing or unreadable, they are asked again, and the manifest's `files` gets the present extent.
-    # Attempts that were edited without leaving a gap keep the recorded extent, so every command reports them: nothing
-    # shows which answer was changed.
+    # If answers are missing or unreadable, they are requested again, and the manifest's `files` gets the present
+    # extent. Attempts that were edited without leaving a gap keep the recorded extent, so every command reports them:
+    # nothing shows which answer was changed.
     for name in run.solvers:
         recorded = run.folder.recorded(name)
         for line in recorded.damage:

@@ -70,7 +70,7 @@ class ToolCalls:
         self._last.set()
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
-        """Return the tool output, with named pictures and with coordinates in the text in the frame.
+        """Return the tool output: its pictures have names, and the coordinates in its text are in the model's frame.
 
         Raises `BudgetSpent`, and what `CachedTools.call` raises.
         """

@@ -32,7 +32,7 @@ from hybrid.solving.solver import Log
 SAMPLE = "sample"
 # Name of the step with the result of a vote.
 VOTE = "vote"
-# Key of the winner's confidence in the data of that step.
+# Key of the winner's confidence in the data of the step `VOTE`.
 CONFIDENCE = "confidence"
 
 # Asks the model again from the beginning.

@@ -52,8 +52,8 @@ from hybrid.core.types import (
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
-# Names of the values by which a score records that additional information was used, each with the suffix that the names
-# of the accuracy metrics then get.
+# Names of the values by which a score records that additional information was used, each with the words that follow
+# `accuracy` or `model_avg` in the names of metrics.
 USED = {"any_view": "any_view_uses_gold", "oracle_views": "oracle_views"}
 ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
@@ -129,7 +129,7 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute accuracies, recalls and numbers of views; the names state any additional information."""
+        """Compute accuracies, recalls and numbers of views; names of accuracies state additional information used."""
         metrics = super().summarise(scores)
         used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
         if used is None:

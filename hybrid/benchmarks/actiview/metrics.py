@@ -1,7 +1,7 @@
 """ActiView's scoring: the released rule for answers, and the recall of the chosen views, corrected and as printed.
 
 In shifting, the released code counts views from 0 and compares them with ground truth that counts from 1. Therefore
-even all four views together contain only 641 of 859 clue views: this is the recall of 74.62 % in the paper's Table 13.
+even all four views together match only 641 of 859 clue views: this is the recall of 74.62 % in the paper's Table 13.
 `recall_shift` counts views and ground truth from 1; `recall_shift_paper` reproduces the paper.
 """
 

@@ -1,8 +1,9 @@
 """Generated questions in BLINK's official parquet layout, for tests, the quickstart and load tests.
 
 Answers are known by construction. Pictures and wording are this project's own, so a score on them is never a BLINK
-result. Item i depends only on (seed, task, i), so more rows never change the first rows. Run: `python -c "from
-hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
+result. Item i depends only on (seed, task, i), so more rows never change the first rows.
+
+Run: `python -c "from hybrid.benchmarks.blink.sample import TASKS, write; write('sample', TASKS, per_task=20, seed=0)"`
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def hashed(text: str) -> int:
 
 
 def index_of(folder: Path, path: Path, columns: Columns, task: str, rows: int) -> Index:
-    """Return the cached index of the current version of a file.
+    """Return the index of the current version of a file; the index is cached.
 
     Args:
         folder: folder of the data set.

@@ -80,7 +80,7 @@ class SampleScene:
     scene: str
     # Texts of the cells by column; several texts are used in turn, one per row; `{unit}` is a number.
     cells: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # Overrides the field of `Samples` for this scene.
+    # Overrides `Samples.question` for this scene.
     question: str = field(default="", metadata=_SHOWN)
 
 

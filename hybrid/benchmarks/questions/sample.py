@@ -107,8 +107,8 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
             scene_number = unit if sample.cyclic else index
             answer = dealt(SCENES[scene.scene].choices, scene_number, purpose, seed, key)
             if place == 0 or not sample.cyclic:
-                # Draw a new question for every row, except that the rotations of one question share its first row's
-                # draw.
+                # Draw a new item for every row, except that all rotations of one question share the item of the first
+                # row.
                 words = generator(purpose, seed, key, _WORDS, unit)
                 item = SCENES[scene.scene].make(words, generator(purpose, seed, key, _PICTURES, scene_number), answer)
                 images = tuple(jpeg(pixels, 85) for pixels in item.images)

@@ -43,9 +43,9 @@ def number_in(text: str) -> float | None:
 
 
 def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], *, has_answer: bool = True) -> Kind:
-    """Return the kind that the row or the mapping gives, else the kind that the answer implies.
+    """Return the kind that the row or the mapping gives, else choice for a row with choices.
 
-    The kind of a row without an answer is text.
+    Otherwise it is the kind that the answer implies, or text without an answer.
 
     Raises:
         DataError: a word that is not a kind, or an answer that implies none.
@@ -220,7 +220,7 @@ def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
 
 
 def _place(kind: Kind, row: DataRow, columns: Columns) -> dict[str, Json]:
-    """Return a box; for the kind point, a box or a point. A point has the distance (`tolerance`) that counts, in px."""
+    """Return a box or, only for kind point, a point with the distance (`tolerance`, px) within which a reply counts."""
     location = f"{row.where}, column {columns.answer}"
     value: Any = row.cell(columns.answer)
     values = numbers(value)

@@ -80,7 +80,7 @@ class BatchApi(Protocol):
         """Build one request of a batch from the body that a single request would have."""
 
     async def upload(self, file: Path, name: str) -> str:
-        """Upload a file of requests, which is deleted at the end; return its id, or "" if `create` takes the file."""
+        """Upload a file of requests; return its id for the deletion at the end, or "" if `create` takes the file."""
         return ""
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:

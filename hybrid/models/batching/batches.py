@@ -53,8 +53,8 @@ class Batches:
         folder: folder of the run.
         wait_s: longest time in seconds from a round's first request until it is sent.
         tail: if fewer questions than this are left, their requests are sent directly.
-        count_lost: counts requests as paid whose batch the provider has lost; returns whether the run's budget allows
-            sending them again.
+        count_lost: called with the number of requests in a batch that the provider lost. Counts them as paid; returns
+            whether the run's budget allows sending them again.
 
     Raises on construction:
         OSError: the run's folder cannot be read or written.

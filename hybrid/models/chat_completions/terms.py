@@ -94,8 +94,8 @@ def learn_terms(
         settings: settings of the run.
 
     Raises:
-        ModelRefused: the server asks for a change that would affect results; the message names the option that allows
-            it.
+        ModelRefused: the server requires or rejects something that only the user may change; the message names the
+            option.
     """
     text, refuses = summary(error, 4000), f"--model {name}: the server"
     if error.status_code not in _STATUSES:

@@ -136,7 +136,7 @@ def httpx_arguments(base_url: str | None) -> dict[str, Any]:
 
 
 def anthropic_pool(client: Any, timeout_s: float) -> Any:
-    """Make a pool that replaces the own pool of anthropic's client, which accepts none at construction."""
+    """Make a pool that replaces the built-in pool of anthropic's client, which accepts none at construction."""
     import anthropic
 
     class Pool(anthropic.DefaultAsyncHttpxClient):

@@ -61,7 +61,7 @@ _ALTERNATE = re.compile(r"roles must alternate", re.I)
 
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """A request that can be written again with each turn of the user joined to one message."""
+    """A request that can be written again with each turn of the user joined into one message."""
 
     messages: Sequence[Message]
     tools: bytes
