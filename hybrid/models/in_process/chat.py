@@ -295,9 +295,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise UsageError(f"--model-arg batch={batch}: must be a whole number of at least 1")
     if batch > 1 and settings.temperature != 0:
-        raise UsageError(
-            "--model-arg batch: replies of a batch cannot be reproduced; leave the temperature at 0"
-        )
+        raise UsageError("--model-arg batch: replies of a batch cannot be reproduced; leave the temperature at 0")
     return str(dtype), batch
 
 

