@@ -530,7 +530,7 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has another sign than the mean, or alone is significant.
+    """Return whether the difference over all questions has another sign than the pair's, or alone is significant.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """

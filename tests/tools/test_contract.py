@@ -59,8 +59,8 @@ VARIANTS: Mapping[str, Sequence[dict[str, Json]]] = {
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 TINY: Mapping[str, str] = stored(__file__, "TINY")
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
-# The default selection tests two backends, one of which needs another tool; `-m system` tests all backends with their
-# networks.
+# The default selection tests two backends, one of which needs another tool; `-m system` tests the other backends, with
+# their networks.
 QUICK = {("crop", "classical"), ("depth", "classical")}
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(
