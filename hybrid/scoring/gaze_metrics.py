@@ -93,7 +93,7 @@ def blurred(fixations: Ints, shape: tuple[int, int], sigma: float) -> Floats:
 
 
 def cc(values: Floats, density: Floats) -> float:
-    """Return Pearson's correlation of the map and the fixations' density; equation 6. 0 if one of them is constant."""
+    """Return Pearson's correlation of the map with the fixations' density (equation 6), or 0 if one is constant."""
     if not (_varies(values) and _varies(density)):
         return 0.0
     a, b = (side - side.mean() for side in (values, density))
