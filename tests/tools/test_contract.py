@@ -114,7 +114,7 @@ class OneLook(CachedTools):
 def services(
     stored: ImageStore, weights: Callable[[str], dict[str, str]]
 ) -> Iterator[Callable[[str, str], CachedTools]]:
-    """Return one service per backend; no cache, so that every call computes."""
+    """Yield a function that returns the service of a backend; services have no cache, so that every call computes."""
     mapping: dict[tuple[str, str], CachedTools] = {}
 
     def get(name: str, kind: str) -> CachedTools:
