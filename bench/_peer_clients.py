@@ -54,7 +54,7 @@ class Job:
     out: Path
 
     def started(self) -> None:
-        """Record that everything is loaded; the file names the process that started all others."""
+        """Record that everything is loaded, by writing a file with the id of this process, the parent of all others."""
         part = self.out / "started.part"
         part.write_text(str(os.getpid()))
         part.rename(self.out / STARTED)

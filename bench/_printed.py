@@ -66,9 +66,10 @@ def means(
     tolerance: float = ROUNDED,
     how: str = "mean of the row's cells",
 ) -> Iterator[Derived]:
-    """Derive the cells of a column that is the mean of others, weighted by their numbers of questions.
+    """Derive the cells of the column `target`: the mean of the columns `parts`, weighted by `weights` if given.
 
-    It yields one value for every row of these tables that prints all parts.
+    Yields a value for each row of `tables` that has a cell for the target and for every part. `weights` are numbers of
+    questions.
     """
     for row in grid.rows:
         cell = grid.get(*row, target) if row[0] in tables else None

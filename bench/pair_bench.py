@@ -93,7 +93,7 @@ class Matched:
 
 @dataclass(frozen=True)
 class MatchStore:
-    """Caches matches by the pixels of both views and the matcher's version in a folder, if one is given.
+    """Caches matches in a folder, if one is given, by the pixels of both views and the matcher's version.
 
     With cached matches, the geometry can be measured again without the network.
     """

@@ -237,7 +237,10 @@ def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbi
 
 
 def orbited(rng: np.random.Generator, pixels: Pixels, orbit: Orbit) -> WarpedPair:
-    """Render an image with a plausible depth from a camera that moved around its middle; the light stays the same."""
+    """Give an image a plausible depth, and render it from a camera that has moved around the middle of the scene.
+
+    The light stays the same.
+    """
     height, width = pixels.shape[:2]
     ratio = float(rng.uniform(0.8, 1.4))
     depth = plausible_depth(rng, pixels)

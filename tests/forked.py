@@ -54,7 +54,7 @@ def load_libraries() -> None:
 
     for name in MODEL.split():
         getattr(transformers, name)
-    get_checkpoint_conversion_mapping("llava")  # Compiles a thousand regular expressions.
+    get_checkpoint_conversion_mapping("llava")  # The first call compiles a thousand regular expressions.
     del langgraph, pytest, torch, torchvision
 
 

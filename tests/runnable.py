@@ -203,7 +203,7 @@ def run_python(block: Block, names: dict[str, Any], folder: Path, location: str)
 
 
 def copy_of_the_checkout(to: Path) -> None:
-    """Copy the files that git tracks as they are now, with their compiled forms, which need files of equal times."""
+    """Copy the tracked files as they are now, and their compiled forms; keep the times, on which these depend."""
     stdout = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, stdout.split("\0")):
         if (ROOT / name).is_file():

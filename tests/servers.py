@@ -95,7 +95,7 @@ def running(command: Sequence[str], health: str, folder: Path, environment: Mapp
 
 @contextmanager
 def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
-    """Return the address of `transformers serve` with a checkpoint, offline, with `folder` as its home."""
+    """Yield the address of `transformers serve` with a checkpoint, offline, with `folder` as its home."""
     (folder / "hub").mkdir()
     port = free_port()
     command = [*forked("libraries"), str(Path(sys.executable).with_name("transformers")), "serve", str(checkpoint)]

@@ -2,7 +2,7 @@
 
 with Steps(limit=10_000) as steps:          # calls of Python and of C functions
     read(text)
-assert_grows_linearly(read, text_of_size)   # for patterns, whose steps cannot be counted
+assert_grows_linearly(read, text_of, size)  # for patterns, whose steps cannot be counted
 """
 
 import sys
@@ -23,7 +23,7 @@ class TooManyStepsError(AssertionError):
 
 
 class Steps:
-    """Counts the function calls in a `with` block and thread; beyond `limit` calls the work ends with an error."""
+    """Counts the function calls of its `with` block in this thread; beyond `limit` the work ends with an error."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.count = limit, 0
@@ -45,10 +45,10 @@ class Steps:
 
 
 def assert_grows_linearly(work: Callable[[str], object], text_of: Callable[[int], str], size: int) -> None:
-    """Check that a text of `size` characters takes at most `MOST_GROWTH` times the processor time of an eighth of it.
+    """Check that work on a text takes at most `MOST_GROWTH` times the processor time of work on an eighth of it.
 
-    One success in `TRIES` is enough, because other work on the machine only adds time. Both sizes are measured in
-    turns.
+    The longer text has `size` characters. One success in `TRIES` is enough, because other work on the machine only adds
+    time. Both sizes are measured in turns.
     """
     small, large = text_of(size // GROWTH), text_of(size)
     least_small = least_large = float("inf")

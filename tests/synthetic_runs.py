@@ -373,7 +373,10 @@ def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple
 
 
 def _tool(question: Question, answer: str | None) -> Step:
-    """Return a tool call whose output gives this answer by the specialist's rule, or reports nothing if it is None."""
+    """Return a tool call from whose output the specialist's rule derives this answer.
+
+    If `answer` is None, the output reports nothing.
+    """
     tool = TOOLS[question.route]
     args, data = _asked_and_found(tool, None if answer is None else COUNTS[answer])
     images: list[Json] = [ref.name for ref in _prompt(question).parts if isinstance(ref, ImageRef)]

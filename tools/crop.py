@@ -104,7 +104,7 @@ def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, flo
     """Cut and enlarge a region of an image (H, W, 3); return the pixels, the box that was cut and the scale.
 
     The box is widened to whole pixels and clipped to the image. The scale is reduced if the crop would be longer than
-    4,096 px, and raised if a side would be shorter than one pixel. It is exact up to rounding to whole pixels.
+    4,096 px, and raised if its longer side would be shorter than one pixel. It is exact up to rounding to whole pixels.
     """
     height, width = pixels.shape[:2]
     x0, y0 = min(max(0, math.floor(box.x0)), width - 1), min(max(0, math.floor(box.y0)), height - 1)
@@ -224,7 +224,7 @@ def draw_grid(image: Pixels, boxes: Sequence[Box]) -> Pixels:
 
 
 def contact_sheet(images: Sequence[Pixels]) -> tuple[Pixels, list[tuple[Box, float]]]:
-    """Place named images side by side on a sheet; return the sheet, and the box (in its pixels) and scale per image."""
+    """Place named images side by side on a sheet; return it, and the box (in sheet pixels) and scale of each image."""
     columns = min(len(images), 2 if len(images) == 4 else SHEET_COLUMNS)
     rows = math.ceil(len(images) / columns)
     scales = [min(MAX_SCALE, SHEET_TILE_PX / max(image.shape[:2])) for image in images]

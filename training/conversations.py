@@ -176,7 +176,10 @@ def finding_of(stored: Held) -> ToolMessage:
 
 
 def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
-    """Yield the conversation with another finding and the answer that it supports; nothing if it supports none."""
+    """Yield the conversation with another finding and the answer that it supports, or the right answer if it failed.
+
+    Yields nothing if a finding that did not fail supports no answer.
+    """
     answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:
         return

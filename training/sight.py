@@ -158,7 +158,7 @@ def _is_round(region: npt.NDArray[np.bool_]) -> bool:
 
 
 def described(items: Sequence[Thing], shapes: tuple[str, str]) -> str:
-    """Return the things in words, in the given order; `shapes` names the round ones and the others."""
+    """Describe the things in words, in the given order; `shapes` has the words for round things and for all others."""
     met: Counter[str] = Counter()
     words: list[str] = []
     for item in items:

@@ -156,7 +156,10 @@ class ViewPlan:
 
 
 def _field(value: object, n: int) -> Views | None:
-    """Return the parts in one JSON value: "1, 3", "none", 2, [1, "3"], null; None for anything else or no part."""
+    """Return the parts that a JSON value names, such as "1, 3", 2 or [1, "3"]; the empty set for "none", "" or null.
+
+    None for any other value, and for a number that is not a part (1 to n).
+    """
     items: list[object] = value if isinstance(value, list) else [value]
     parts: set[int] = set()
     for item in items:

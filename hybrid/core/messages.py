@@ -174,7 +174,7 @@ class AssistantMessage:
     batched: bool = False
     # The meaning of its finish reason.
     end: End = End.ENDED
-    # The model that answered, in the provider's word; None if it does not say.
+    # Name of the model that answered, as the provider reports it; None if it reports none.
     model: str | None = None
     # Finish reasons of earlier replies to this request that the server broke off.
     broken_off: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ Row = Sequence[str | int]
 
 
 class VlmEvalKit(Exporter):
-    """One sheet."""
+    """Writes a run's replies as a single sheet."""
 
     form = "VLMEvalKit"
     about = "a sheet with predictions (.xlsx or .tsv); one solver, one reply per question"

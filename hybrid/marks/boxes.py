@@ -167,7 +167,7 @@ def _at_letter(strokes: Strokes, color: BoxColor, step: float, letter: LetterRea
 
 
 def _spans(first: Sequence[int], second: Sequence[int]) -> npt.NDArray[np.intp]:
-    """Return every pair of a line and a later line at a sufficient distance from it, (n, 2)."""
+    """Return every pair of a line in `first` and a line in `second` that is far enough after it, (n, 2)."""
     pairs = [(a, b) for a in first for b in second if b - a >= MIN_SIDE_PX - 1]
     return np.asarray(pairs, np.intp).reshape(-1, 2)
 

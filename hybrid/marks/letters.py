@@ -150,7 +150,7 @@ def read_labels(grey: Grey) -> list[LetterReading]:
                 readings.append(reading)
     readings.sort(key=lambda reading: -reading.score)
     words = [reading for reading in readings if reading.label == "REF" and reading.score > 0.6]
-    # A letter within a word is not read separately.
+    # A letter within a word is part of the word, and is left out.
     separate = [
         reading
         for reading in readings

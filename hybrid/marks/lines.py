@@ -35,7 +35,7 @@ MIN_PART = 0.2
 # Ridge height in grey levels below which nothing counts as painted.
 MIN_STEP = 12.0
 NEAR_PX = 8
-# Larger than any grey level or difference: -FAR_BELOW, or FAR_BELOW, marks a row without a visible value.
+# Larger than any grey level or difference: -FAR_BELOW, or FAR_BELOW, marks a place without a visible value.
 FAR_BELOW = 1000.0
 # Value of a hidden pixel, as a share of that of a painted pixel, so that covered sides stay plausible.
 UNSEEN = 0.7

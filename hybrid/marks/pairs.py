@@ -205,7 +205,7 @@ def _of_style(
     radii = [r for r in MID_RADII if abs(r - style.mid_radius_px) <= 1]
     pairs: list[MarkPair] = []
     for reading in readings:
-        # A doubtful letter may be the inside of a white ring of the style, which can look like a C or D.
+        # Skip a low-scoring letter inside a white ring of this style, because such an inside can look like a C or a D.
         if reading.score < CLEAR_LETTER:
             x, y = reading.centre
             inside = find_rings(field, field.window(x - 2, y - 2, x + 3, y + 3), radii, least=RED_RING)

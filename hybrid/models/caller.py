@@ -362,7 +362,10 @@ class Caller(Generic[Body]):
         return self._malformed_call(tries) if tries.is_malformed_call() else None
 
     def _malformed_call(self, tries: _Tries[Body]) -> AssistantMessage:
-        """Return the reply that replaces a call which the server could not parse, with the plain request's tokens."""
+        """Return a malformed call as the reply to a request whose call the server could not parse.
+
+        Its token usage is that of the same request without tools, which the server answered.
+        """
         assert tries.plain_reply is not None  # noqa: S101 - `is_malformed_call`
         assert tries.failed is not None  # noqa: S101
         answer = tries.plain_reply

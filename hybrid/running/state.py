@@ -373,8 +373,8 @@ def _further(run: ResolvedRun, old_manifest: Mapping[str, Any], tell: Tell) -> d
             )
     if labels:
         further["corrected_labels"] = labels
-    # Record the servers of the foreign tools that solvers may call; servers of earlier commands still apply to their
-    # answers.
+    # Record the servers of the foreign tools that solvers may call. Keep the servers of earlier commands, because
+    # earlier answers may have used them.
     servers: list[Json] = [*old_manifest.get("mcp", ())]
     servers += [server for server in run.tools.foreign.as_json(run.tools.tools) if server not in servers]
     if servers:

@@ -30,7 +30,8 @@ def generator(purpose: Purpose, *key: int) -> np.random.Generator:
     """Return the generator for a purpose and a key of non-negative integers.
 
     Raises:
-        ValueError: no key, a negative number in it, or a key of a sample that is ambiguous because of zero padding.
+        ValueError: the key is empty or contains a negative number, or a sample's key has fewer than three numbers.
+            (NumPy pads short keys with zeros, so different keys could give one generator.)
     """
     import numpy as np
 

@@ -5,10 +5,10 @@
     guess.correct, guess.exact                       # 0.25, True
     metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
 
-For every answer that a guess may draw at a prompt (`hybrid.answers.offered`), the benchmark's own dialogue is followed
-once, and each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a benchmark is
-repeated here. A dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath), is sampled
-instead, seeded by the question's id, and labelled as an estimate.
+The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.answers.offered`), at each
+of its prompts, and each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a
+benchmark is repeated here. A dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath),
+is sampled instead, seeded by the question's id, and labelled as an estimate.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class HeadlinePair:
     right: tuple[int, int] | None = None
     none: tuple[int, int] = (0, 0)
     n: int = 0
-    # Number of questions that one of the solvers failed, in the overlap that decided whether to test.
+    # Number of questions that at least one solver failed, in the overlap that is used to decide whether to test.
     failed: int = 0
     asked: int = 0
     metrics: tuple[Metric, Metric] | None = None
@@ -478,7 +478,7 @@ class ConclusionRows:
 
 
 def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
-    """Return the pair with the number of failed questions in the overlap that decided whether to test."""
+    """Return the pair with the number of failed questions in the overlap that is used to decide whether to test."""
     return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()))
 
 
@@ -530,7 +530,7 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has another sign than the mean, or alone is significant.
+    """Return whether the difference over all questions has another sign than the pair's, or alone is significant.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """

@@ -311,10 +311,10 @@ def _duration(value: Any, location: str) -> float:
 
 
 def read_fixations(folder: Path, images: Path | None = None, screen: tuple[int, int] | None = None) -> Fixations:
-    """Read all fixations of a folder; the arguments are those of the reader.
+    """Read all fixations in a folder. The arguments are those of `_Reader`.
 
     Raises:
-        UsageError: no file of fixations, or none usable; the reasons are named.
+        UsageError: the folder has no usable file of fixations; the message gives up to three reasons.
     """
     reader, files = _Reader(folder, images, screen), list(_files(folder))
     for path in files:

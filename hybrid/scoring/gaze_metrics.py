@@ -45,8 +45,8 @@ def nss(values: Floats, fixations: Ints) -> float:
 def auc_judd(values: Floats, fixations: Ints) -> float:
     """Return the area under the ROC curve of fixated pixels against all other pixels; ties count half.
 
-    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise, which counts half on average. 0.5 if
-    every pixel is fixated.
+    Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise, so that a tie counts half on
+    average. 0.5 if every pixel is fixated.
     """
     fixated = counted(fixations, (values.shape[0], values.shape[1])) > 0
     return _auc(values, fixated.astype(float), (~fixated).astype(float))
@@ -93,7 +93,7 @@ def blurred(fixations: Ints, shape: tuple[int, int], sigma: float) -> Floats:
 
 
 def cc(values: Floats, density: Floats) -> float:
-    """Return Pearson's correlation of the map and the fixations' density; equation 6. 0 if one of them is constant."""
+    """Return Pearson's correlation of the map with the fixations' density (equation 6), or 0 if one is constant."""
     if not (_varies(values) and _varies(density)):
         return 0.0
     a, b = (side - side.mean() for side in (values, density))
@@ -189,7 +189,7 @@ def _every_cell(grid: tuple[int, int]) -> Floats:
 
 
 def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
-    """Return the share of the longer path that agrees in order with the other path, 0..1, as strings of clusters.
+    """Return the share of the longer of two paths, as strings of clusters, that agrees in order with the other, 0..1.
 
     Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): a pair of equal
     clusters scores 1, any other pair and a gap score 0. A fixation farther than `reach` from every cluster belongs to

@@ -186,9 +186,10 @@ async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path,
 def unread_replies(
     scores: Sequence[Score], attempts: Iterable[Attempt], options: ScoreOptions
 ) -> tuple[UnreadReply, ...]:
-    """Return the replies for a judge to read: those of unparsed questions that the parser cannot read.
+    """Return the replies that a judge should read: replies to unparsed questions that hybrid's parser cannot read.
 
-    The official parser reads less, so with it every reply of such a question goes to the judge.
+    With the official parser, a judge reads every reply to such a question, because that parser leaves more replies
+    unread.
     """
     unparsed = {score.id for score in scores if score.outcome is Outcome.UNPARSED}
     return tuple(

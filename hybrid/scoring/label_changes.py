@@ -24,7 +24,9 @@ OtherLabels = Literal["refuse", "leave-out", "compare"]
 
 
 def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scored, ...]:
-    """Return the solvers; with `leave-out`, tasks with different answers are removed, and a label names them.
+    """Return the solvers, each with a label for every corrected task whose right answers differ between the solvers.
+
+    `leave-out` removes these tasks.
 
     Raises:
         UsageError: answers of a corrected task differ, and `mode` is `refuse`.

@@ -15,7 +15,10 @@ MAX_TOKENS: Final = ("max_tokens", "max_completion_tokens", "max_output_tokens",
 
 
 def settings_of(identity: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of the run's model by name, with `max_tokens` under this name; empty without a model."""
+    """Return the settings of the run's model by name; empty without a model.
+
+    The maximum length of a reply, if set, is also under `max_tokens`, whatever the server calls it.
+    """
     model = identity.get("model")
     if not isinstance(model, Mapping):
         return {}

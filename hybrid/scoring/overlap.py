@@ -256,8 +256,8 @@ class Overlap:
             rest.append(
                 [cell.numerator - part_cell.numerator for cell, part_cell in zip(metric.cells, part.cells, strict=True)]
             )
-        # A wrong answer may score less than the guess that counts for a missing answer, so that a remainder is
-        # negative; then the cell is raised equally for all solvers.
+        # A wrong answer may score less than the guess that counts for a missing answer, so a remainder may be negative;
+        # then the cell is raised equally for all solvers.
         least = [min(0.0, *values) for values in zip(*rest, strict=True)]
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))

@@ -45,17 +45,17 @@ def recorded_tools(calls: Sequence[TracedCall]) -> CallTool:
 
 
 def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
-    """Return the output of a call if it matches these arguments, with the rule's labels; None otherwise.
+    """Return the output of a call if the call matches these arguments; None otherwise.
 
-    Arguments that the rule gives must be equal; case and spaces are ignored. The model may have chosen the
-    arguments that the rule leaves to the tool, if they only affect how the tool looks: numbers, and the places of the
-    lettered objects.
+    The arguments that the rule sets must be equal, apart from case and spaces. The model may also have set arguments
+    that the rule leaves to the tool, but only those that affect where or how closely the tool examines the image:
+    numbers, and the positions of lettered objects. If boxes match, the output has the rule's labels.
 
-    - `labels`: the same letters, wherever the call gives them (a list, or the labels of points and boxes), or none.
-    - points that the rule does not give: any.
-    - boxes: the same number, each overlapping its counterpart by `SAME_BOX`; the output uses the rule's labels.
-    - `names`: the call's include the rule's.
-    - words, a region, and boxes without letters that the rule does not give: not allowed.
+    - `labels`: the call has the same letters (in a list, or as labels of points and boxes), or none.
+    - points that the rule does not set: the call may have any.
+    - boxes: the call has the same number, and each overlaps its counterpart by at least `SAME_BOX`.
+    - `names`: the call has all the rule's names.
+    - words, a region, and boxes without letters: the call has none that the rule does not set.
     """
     if call.finding is None or dict(call.args) == dict(args):
         return call.finding

@@ -36,7 +36,7 @@ from hybrid.tool import Pixels, Tool
 from hybrid.tool.output_schema import UNITS, data_mismatch
 
 MEASURED_ENDS = tuple(UNITS)
-# Suffixes of further names that count as counts and indices, besides `COUNTS`.
+# Suffixes of names, besides those in `COUNTS`, of counts and indices.
 COUNT_ENDS = ("_count", "_index")
 COUNTS = frozenset(
     {"inliers", "off_plane", "matches", "rank", "count", "counts", "parts", "image", "best", "synthetic", "votes"}

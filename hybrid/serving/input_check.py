@@ -197,7 +197,8 @@ def wrong_colours(pixels: Values, wants: PictureInput) -> str | None:
     weights, offsets = np.asarray(wants.weights, np.float64), np.asarray(wants.offsets, np.float64)
     expected = f"expected is {_summary(_points(weights, offsets))}"
     shares = weights / np.abs(weights).sum(axis=1, keepdims=True)
-    # Use the dominant colour of each channel, whatever its position; a grey channel is mostly green.
+    # Each channel takes the mean and deviation of the colour (R, G or B) that has the largest weight in it, whatever
+    # the channel's index; in a grey channel that is green.
     dominant = np.abs(shares).argmax(axis=1)
     normalised = {"": (weights, offsets)}
     for name, (mean, deviation) in STATISTICS.items():

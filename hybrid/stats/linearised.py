@@ -217,7 +217,7 @@ class LinearLayout:
     below: float
     # Whether the stratum has only this cluster.
     lonely: NDArray[np.bool_]
-    # Factor that turns a residual into its part of the distance between value and truth, corrected for leverage.
+    # Factor that turns a row's residual into its contribution to the estimation error, corrected for leverage.
     factor: Floats
     sizes: Floats
     squares: Floats

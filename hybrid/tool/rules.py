@@ -22,7 +22,7 @@ ORDINALS: Final = ("first", "second", "third", "fourth", "fifth", "sixth", "seve
 
 
 class CallTool(Protocol):
-    """Call a specialist on images that were shown with this prompt, given by their names."""
+    """Call a specialist on images that the prompt or an earlier tool output has shown, given by their names."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
         """Return the tool output, after its images were named and registered. Raises `ToolError` or `BudgetSpent`."""

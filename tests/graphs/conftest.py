@@ -34,7 +34,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 
 @dataclass(frozen=True)
 class Raw:
-    """The server's exact reply; it is `held` until the test ends, or `cut` before its announced length."""
+    """The server's exact reply; it may be `held` until the test ends, or `cut` before its announced length."""
 
     body: bytes
     status: int = 200

@@ -180,7 +180,7 @@ def test_options_are_values_of_the_fields() -> None:
         "task": ("Jigsaw",),
         "tools": ("depth", "crop"),
         "rotate": True,
-        # The value of the field `cache`.
+        # `no_cache=False` sets the field `cache` to True; the result has the field's value under the option's name.
         "no_cache": True,
         "format_line": False,
         "seed": -1,

@@ -145,8 +145,7 @@ def _some(
 
 
 def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
-    """Return the rows on questions that both answered, if they did not answer all, and the parts of their
-    difference."""
+    """Yield rows on the questions that both answered, if they did not answer all; then the parts of the difference."""
     aligned_rows = aligned(runs, pair)
     rows = [row for row in aligned_rows if failed(row[0]) or not any(map(unanswered, row))]
     if len(aligned_rows) > len(rows) > sum(failed(row[0]) for row in rows):
@@ -157,7 +156,7 @@ def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 def _answering_parts(
     runs: Runs, pair: tuple[str, str], rows: Rows, rows_here: Rows, group: Mapping[str, str]
 ) -> Iterator[JsonObject]:
-    """Return the two parts of a difference: with questions that one left unanswered by both, and the rest."""
+    """Yield the two parts of a difference: with questions that one left unanswered by both, and the rest."""
     head = HEADLINE[runs.benchmark]
     present = [row for row in rows_here if not failed(row[0])]
     if not any(unanswered(side) for row in present for side in row):
@@ -190,7 +189,7 @@ def _less(side: Side, part: Side) -> Side:
 
 
 def helped(runs: Runs) -> Iterator[JsonObject]:
-    """Return all pairs of verdicts that occur."""
+    """Yield the count of each pair of verdicts that occurs."""
     for a, b in runs.pairs:
         rows = [row for row in aligned(runs, (a, b)) if not failed(row[0])]
         ids: dict[str, list[str]] = defaultdict(list)
@@ -251,7 +250,7 @@ def _parts(runs: Runs, names: Sequence[str], parts: Mapping[str, tuple[int, int]
 
 
 def ceiling(runs: Runs) -> Iterator[JsonObject]:
-    """Return right answers of the hybrid, its MLLM alone and its specialist."""
+    """Yield the rows of `ceiling`, from right answers of the hybrid, its MLLM alone and its specialist."""
     aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     for task, rows in {"": aligned_rows, **by_task(aligned_rows)}.items():
         pairs = [

@@ -47,7 +47,7 @@ def tost(mode: str, a: Sequence[Cell], b: Sequence[Cell], margin: float = MARGIN
 
 
 def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, list[Cell], list[Cell]]]:
-    """Return for each effect its name, the names of a row, why it is not tested, and the cells of both sides."""
+    """Yield for each effect its name, the names of a row, why it is not tested, and the cells of both sides."""
     head = HEADLINE[runs.benchmark]
     for quantity, (names, places) in EFFECTS.items():
         rows = aligned(runs, names)
@@ -185,7 +185,7 @@ def used(runs: Runs) -> list[JsonObject]:
 
 
 def headroom(runs: Runs) -> Iterator[JsonObject]:
-    """Return the room above the MLLM alone; the least detectable sizes are simulated in test_conclusion_review.py."""
+    """Yield the room above the MLLM alone; the least detectable sizes are simulated in test_conclusion_review.py."""
     for quantity, of, effect, mode, a, _ in effects_of(runs):
         if quantity == "gain":
             row = result("headroom", "room above the model alone", "fraction", None, **of)

@@ -80,7 +80,7 @@ def tasks(runs: Runs) -> Iterator[JsonObject]:
 
 
 def models(runs: Runs) -> Iterator[JsonObject]:
-    """Return nothing for one model; else a row for each solver with a model, and each task."""
+    """Yield nothing for one model; else a row for each solver with a model, and each task."""
     asking = [name for name in runs.scores if runs.model(name) is not None]
     if len({runs.model(name) for name in asking}) < 2:
         return
@@ -141,7 +141,7 @@ def _usage(attempts: Iterable[JsonObject]) -> Mapping[str, float]:
 
 
 def cost(runs: Runs) -> Iterator[JsonObject]:
-    """Return tokens per question, as no price is known, next to the headline metric."""
+    """Yield tokens per question, as no price is known, next to the headline metric."""
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows, used = list(scores.values()), _usage(runs.attempts(name))
@@ -194,7 +194,7 @@ def guess(runs: Runs, ids: Iterable[str]) -> float:
 
 
 def spread(runs: Runs) -> Iterator[JsonObject]:
-    """Return mean, standard deviation and Student's interval of the MLLM's repetitions, and whose verdict changed."""
+    """Yield mean, standard deviation and Student's interval of the MLLM's repetitions, and the changed verdicts."""
     names = [name for name in runs.scores if name.startswith("mllm")]
     assert names == ["mllm", "mllm@2", "mllm@3"]
     aligned_rows = aligned(runs, names)

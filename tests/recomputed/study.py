@@ -156,7 +156,7 @@ def _ids_with_event(questions: Sequence[Asked], part: str) -> list[str]:
 
 
 def tool_only(runs: Runs) -> Iterator[JsonObject]:
-    """Return sets of right answers, with tools and without in any repetition of the MLLM alone."""
+    """Yield questions right only with tools, and questions right only without, in any repetition of the MLLM alone."""
     without = [ALONE, *sorted(name for name in runs.scores if name.startswith(f"{ALONE}@"))]
     aligned_rows = aligned(runs, (HYBRID, *without))
     total = sum(failed(row[0]) for row in aligned_rows)
@@ -257,7 +257,7 @@ def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str])
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:
-    """Return the share of the specialist's exclusive right answers that the hybrid adopts, and of the MLLM's that it
+    """Yield the share of the specialist's exclusive right answers that the hybrid adopts, and of the MLLM's that it
     loses."""
     aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     total = sum(failed(row[0]) for row in aligned_rows)

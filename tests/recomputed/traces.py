@@ -90,7 +90,7 @@ RATES: Mapping[str, tuple[Callable[[Case], bool], Callable[[Case], bool]]] = {
 
 
 def evidence(runs: Runs) -> Iterator[JsonObject]:
-    """Return classes, rates, and the questions in neither."""
+    """Yield classes, rates, and the questions left out because a solver failed them."""
     payload = {"a": ALONE, "b": HYBRID}
     all_rows, aligned_rows = cases(runs), aligned(runs, (ALONE, HYBRID), repeated=False)
     for task in ("", *sorted({case.row["task"] for case in all_rows})):
@@ -121,7 +121,7 @@ def evidence(runs: Runs) -> Iterator[JsonObject]:
 
 
 def tool_use(runs: Runs) -> Iterator[JsonObject]:
-    """Return calls, faults and right answers by solver, tool and task."""
+    """Yield calls, faults and right answers by solver, tool and task."""
     for solver in CALLERS:
         called_name = calls(runs, solver)
         by_score = {

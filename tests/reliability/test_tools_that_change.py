@@ -47,7 +47,7 @@ def write(folder: Path, word: str, white: str = "255") -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path, questions: Questions) -> Iterator[Checkout]:
-    """Its run offers crop from the checkout, and brightness from outside; the model calls brightness."""
+    """A checkout whose run offers crop, from the checkout, and brightness, from outside; the model calls brightness."""
     path, current = tmp_path / "checkout", tmp_path / "own"
     shutil.copytree(ROOT / "tools", path / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     for room in ("hybrid", "graphs", "baselines"):

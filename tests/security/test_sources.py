@@ -1,7 +1,7 @@
-"""No code of ours can run data: checked in the source, file by file.
+"""Each source file of the project is checked for calls and imports that could execute data as code.
 
-Unpickling, `eval`, YAML objects, a shell and code from checkpoints are detected by their calls, not by words, so a
-new file with one of them fails here whatever its name is.
+The checks parse the source and look for the calls and imports themselves (unpickling, `eval`, YAML objects, shells,
+code from checkpoints), so a new file that contains one fails whatever its name is.
 """
 
 import ast

@@ -59,8 +59,8 @@ VARIANTS: Mapping[str, Sequence[dict[str, Json]]] = {
 TASKS: Mapping[str, str] = stored(__file__, "TASKS")
 TINY: Mapping[str, str] = stored(__file__, "TINY")
 BACKENDS = [(name, backend.name) for name in names("tools") for backend in load("tools", name).card.backends]
-# The default selection tests two backends, one of which needs another tool; `-m system` tests all backends with their
-# networks.
+# The default selection tests two backends, one of which needs another tool; `-m system` tests the other backends, with
+# their networks.
 QUICK = {("crop", "classical"), ("depth", "classical")}
 Answers = Callable[[str, str, Mapping[str, Json]], Awaitable[Finding | ToolError]]
 every_backend = pytest.mark.parametrize(
@@ -114,7 +114,7 @@ class OneLook(CachedTools):
 def services(
     stored: ImageStore, weights: Callable[[str], dict[str, str]]
 ) -> Iterator[Callable[[str, str], CachedTools]]:
-    """Return one service per backend; no cache, so that every call computes."""
+    """Yield a function that returns the service of a backend; services have no cache, so that every call computes."""
     mapping: dict[tuple[str, str], CachedTools] = {}
 
     def get(name: str, kind: str) -> CachedTools:

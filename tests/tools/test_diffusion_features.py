@@ -36,7 +36,7 @@ def test_features_are_a_map_that_seed_and_thing_decide_and_are_read_as_unit_vect
         map_of(features, picture(), text, seed) for text, seed in (("", 0), ("", 0), ("", 1), ("cat", 0))
     )
     # 128 px give 16 latents, and the output of the second upsampling block has half as many rows and columns. Its
-    # number of channels is the second last of the network.
+    # number of channels is the second last in the network's list of channel numbers.
     assert first.vectors.shape == (8, 8, 32)
     assert first.size == (90, 120)
     assert np.linalg.norm(first.at(50, 40)) == pytest.approx(1, abs=1e-4)

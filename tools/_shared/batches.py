@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-# Largest number of images per pass. Without it, requests with several images each would exhaust device memory.
+# Largest number of images per pass, so that requests with several images each do not exhaust device memory.
 MAX_AT_ONCE = 32
 
 R = TypeVar("R")

@@ -2,8 +2,8 @@
 
 transformers has no layout for LoFTR: a directory with one `.safetensors` file of the state dict and no `config.json` is
 read as the outdoor LoFTR; `{"model_type": "kornia_loftr", "temp_bug_fix": true}` in `config.json` marks the newer
-indoor weights. Convert a published `.ckpt` with `save_file(torch.load(path, weights_only=True)["state_dict"],
-"loftr.safetensors")`.
+indoor weights. Convert a published `.ckpt` with
+`save_file(torch.load(path, weights_only=True)["state_dict"], "loftr.safetensors")`.
 
 The centre of the first pixel is at 0.5: training supervises points through intrinsics whose origin is the upper left
 corner of the image (zju3dv/LoFTR, `src/loftr/utils/supervision.py`, `spvs_coarse`; kornia's description of its `LoFTR`

@@ -32,7 +32,7 @@ class TargetHeat:
     """A verified CLIPSeg checkpoint on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the checkpoint. Raises `WeightsError` if it is missing or unsuitable, or if the model is not CLIPSeg."""
+        """Load the checkpoint. Raises `WeightsError` if it is missing or unsuitable, or if its model is not CLIPSeg."""
         self._checkpoint = load_verified(
             "CLIPSegForImageSegmentation",
             weights,

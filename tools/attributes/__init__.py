@@ -102,7 +102,7 @@ class TextScorer:
         return by_members(by_shape([image["pixel_values"] for image in images]), run)
 
     def scores(self, comparison: TextComparison) -> tuple[list[float], list[float]]:
-        """Return the texts' scores 0..1 (shares for CLIP) and their cosines -1..1 with the image.
+        """Return each text's score (0..1; for CLIP a softmax over the texts) and its cosine with the image (-1..1).
 
         Raises:
             ToolError: a value is not finite.

@@ -425,7 +425,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
 
 
 def _measures(fits: Sequence[SeamCosts]) -> list[str]:
-    """Return the seam measures of each piece and what they mean; up to two pieces repeat the explanation."""
+    """Return the seam measures of each piece and their meaning: with each piece if there are at most two, else once."""
     if len(fits) <= 2:
         return [
             f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "

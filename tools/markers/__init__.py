@@ -117,7 +117,7 @@ def confidence(marks: Marks, labels: Sequence[str]) -> float:
 
 
 def least_sure(marks: Marks, colors: Sequence[str]) -> float:
-    """Return the lowest confidence of the boxes, of which each colour must have exactly one; else 0."""
+    """Return the lowest confidence of the boxes of these colours; 0 if a colour does not have exactly one box."""
     confidences = [[mark.confidence for mark in marks.boxes if mark.color == color] for color in colors]
     return min((values[0] if len(values) == 1 else 0.0 for values in confidences), default=0.0)
 

@@ -28,8 +28,9 @@ CELLS: Final = 60
 LEAST_AROUND_PX: Final = 6
 # Width of the rim of a window that counts as ground, as a share of its sides.
 RIM: Final = 0.1
-# Blur before comparison, as a share of the window's long side at full resolution, and the minimum in cells: shrinking
-# has smoothed a large window already.
+# Sigma of the blur before the comparison. `BLUR` is a share of the window's long side if the window is at full
+# resolution; a shrunk window gets less, because shrinking has already smoothed it. `LEAST_BLUR` is the minimum, in
+# cells.
 BLUR: Final = 0.012
 LEAST_BLUR: Final = 0.8
 # Minimum share of the object's own difference at which a cell belongs to it.

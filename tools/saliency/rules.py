@@ -50,7 +50,7 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 
 @asks("saliency")
 async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q3: order the boxes from the most to the least salient, right only if each pair of neighbours is right."""
+    """Q3: order the boxes from the most to the least salient; it is right only if every pair of neighbours is right."""
     order, finding = await _ranked_choices(prompt, ctx)
     refuse_tie(finding, range(len(order) - 1))
     certainty = finding.confidence ** (len(order) - 1)

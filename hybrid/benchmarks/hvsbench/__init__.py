@@ -148,7 +148,10 @@ class HVSBench(Benchmark):
         return replace(verdict, correct=float(answer == str(question.target)), answer=answer, rule=parsed.rule)
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Score a stored answer as if it were the full reply: the authors published no stored answers."""
+        """Score a stored answer by parsing it like a full reply.
+
+        The authors published no extracted answers whose rule could be used.
+        """
         prompt = Prompt((question.text,), question.kind, question.choices)
         return self.score(question, (Exchange(prompt, Reply(stored)),), options)
 

@@ -1,9 +1,9 @@
 """External MCP servers in a run: `hybrid run --mcp NAME=URL|COMMAND`. Registered in `hybrid.foreign_tools`.
 
 A server is connected on the first call of one of its tools. A call that takes too long ends in a `ToolError` and closes
-the connection. Calls whose connection breaks are repeated one by one; a call fails if the connection breaks again while
-it is repeated. If a server is unreachable for `AWAY_S`, its calls end in an `Outage`. Outputs are not cached, because a
-server may answer differently.
+the connection. Calls whose connection breaks are repeated one by one; a call that breaks `MAX_BREAKS` connections while
+it is repeated fails. If a server is unreachable for `AWAY_S`, its calls end in an `Outage`. Outputs are not cached,
+because a server may answer differently.
 """
 
 from __future__ import annotations

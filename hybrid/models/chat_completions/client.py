@@ -131,7 +131,8 @@ class ChatCompletionsClient:
             return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
-        # Images count by their known hashes. The API variant does not change the request's hash.
+        # The request's hash covers each image by its known SHA-256, and the rest as in the plain API variant, whichever
+        # variant is sent.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))

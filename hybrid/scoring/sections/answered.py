@@ -80,7 +80,7 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
 
 
 def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
-    """Return difference, values and right answers on some questions; without a test, only the second solver's rows."""
+    """Yield difference, values and right answers on some questions; without a test, no difference and no value a."""
     # A failed question counts in every part, because a benchmark leaves out each group that contains one.
     part = overlap.at(np.flatnonzero(flags | ~overlap.present))
     metrics, names = part.headline(part.rule), (overlap.solvers[0].solver, overlap.solvers[1].solver)

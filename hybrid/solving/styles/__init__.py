@@ -104,7 +104,7 @@ class Style:
 
     @property
     def tool_name(self) -> str:
-        """The name of the tool for the model."""
+        """The name under which the model knows the tool; empty without a function."""
         return str(json.loads(self.function)["name"]) if self.function else ""
 
     def ours(self, name: str) -> str:

@@ -102,7 +102,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
         (*asking(server, "blink", blink), *solvers, "--out", "run"),
         (*asking(server, "mm_sap", "sample"), "--solver", "mllm", "--limit", 1),
         ("export", "run", "--to", "parquet", "-o", "table.parquet"),
-        # Other tests use an installation with fewer packages.
+        # Other tests run more `tools` commands, and these two with fewer packages.
         ("tools", "list"),
         ("tools", "show", "depth"),
     ]

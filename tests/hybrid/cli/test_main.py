@@ -33,7 +33,7 @@ def hybrid(*words: object, **options: Any) -> "subprocess.CompletedProcess[str]"
 
 
 def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Return the program with one more command that runs this Python code."""
+    """Run the program with an extra command that executes this Python code; return the finished process."""
     code = (
         "import hybrid.cli\n"
         "@hybrid.cli.cli.command('given')\n"

@@ -97,7 +97,7 @@ def tool_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run_arguments(tmp_path: Path, tool_folder: Path, fakes: Any) -> Iterator[tuple[object, ...]]:
-    """Return words after `hybrid run` for four puzzles: (A) is right for two, and (B), the tool's answer, for two."""
+    """Yield words after `hybrid run` for four puzzles: (A) is right for two, and (B), the tool's answer, for two."""
     rows = [fakes.jigsaw_row(number, answer) for number, answer in enumerate(("(A)", "(A)", "(B)", "(B)"), 1)]
     fakes.write_task(tmp_path / "blink", "Jigsaw", rows)
     with listening(LocalServer(Caller)) as server:

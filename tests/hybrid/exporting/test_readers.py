@@ -58,5 +58,5 @@ def test_datasets_takes_a_folder_for_its_conversations_and_not_for_pictures(
 
 
 def filled(content: Any) -> Any:
-    """Return a content as `datasets` does: each part of a message has every key that any part has."""
+    """Return message content as `datasets` does: each part of a message has every key that any part has."""
     return content if isinstance(content, str) else [{"type": None, "text": None, **part} for part in content]

@@ -58,7 +58,7 @@ def test_no_image_goes_out_twice() -> None:
         result(1, ref("img:1", "a"), ref("img:1.1", "a"), ref("img:1.2", "c"), ref("img:1.3", "c")),
     ]
     assert plain(arrange(messages, 8)) == [
-        # A question may show one picture under two names, because the question may be about that.
+        # A question may be about one picture that has two names, so the picture is sent under both.
         ("user", ["Which?", "img:1:", "<img:1>", "img:2:", "<img:2>", "[img:1: shown above]"]),
         ("assistant", [""]),
         ("tool", ["\n".join(TWINS)]),

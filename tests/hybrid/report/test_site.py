@@ -123,7 +123,7 @@ def test_a_question_with_another_number_of_solvers_is_refused(tmp_path: Path) ->
 
 
 def test_no_text_is_ever_parsed_as_markup() -> None:
-    """No file of ours contains a call that could make an element or code from a text."""
+    """None of the site's scripts contains a call that could turn text into markup or code."""
     sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|DOMParser|srcdoc|\.html\("
     for path in ASSETS.glob("*.js"):
         assert re.findall(sinks, path.read_text()) == [], path.name

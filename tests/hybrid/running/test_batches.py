@@ -43,7 +43,10 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
-    """Return the config of a run on six questions; the model is asked twice for each, with a call of `crop` between."""
+    """Return the config of a run on six generated questions.
+
+    The model is asked twice per question, with a call to `crop` in between.
+    """
     settings = ModelSettings(batch=True, price=Price(10, 10))
     out = tmp_path / "run"
     return RunConfig("blink", ("controller",), "openai:m", data="sample", limit=6, model_settings=settings, out=out,

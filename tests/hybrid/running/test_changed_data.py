@@ -20,7 +20,7 @@ from tests.tables import cases
 
 
 def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> None:
-    """Write questions, each with a picture in a separate file; `changed` are other fields of the first question."""
+    """Write a file of questions, each with a picture file; `changed` overrides or adds fields of the first question."""
     rows = []
     for place, identity in enumerate(ids):
         pixels = np.random.default_rng([seed, *identity.encode()]).integers(0, 255, (30, 40, 3), dtype=np.uint8)

@@ -68,7 +68,7 @@ def test_what_a_picture_is_blamed_for(error: Exception, blamed: bool | None) -> 
 @pytest.mark.parametrize(
     ("model", "settings", "call", "size"),
     [
-        # 195 x 1 px, enlarged until the longer side is 2,048 px, and padded to the least side.
+        # 195 x 1 px, enlarged until the longer side is 2,048 px, and padded to the minimum side length.
         ("openai:Qwen2.5-VL-7B", {}, THIN, (2048, 28)),
         ("openai:Qwen/Qwen3-VL-8B", {}, THIN, (2048, 32)),
         ("openai:k", {"image_limits": "least_side:56"}, THIN, (2048, 56)),
@@ -90,7 +90,8 @@ def test_pictures_of_tools_fit_the_known_limits(
     ref = step.images[-1]
     assert (ref.image.width, ref.image.height) == (width, height)
     assert ref.box is not None
-    # A point of the picture is at the same place of its parent: the content begins at the corner, at its scale.
+    # The content starts at the picture's top-left corner and is scaled by `ref.scale`, so a point of the picture maps
+    # to its parent by scale alone.
     longer = max(ref.box.x1 - ref.box.x0, ref.box.y1 - ref.box.y0) * ref.scale
     assert longer == pytest.approx(max(width, height), abs=0.51)
 

@@ -129,7 +129,7 @@ def end_server() -> None:
 
 @contextmanager
 def tools_of(place: Place) -> Iterator[None]:
-    """Return the tools and the cache folder of a server's location, for this process."""
+    """Use the tools and the cache folder of a server's location in this process, until the context ends."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(place.home))
         tools.__path__.append(str(place.path))

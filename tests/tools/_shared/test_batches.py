@@ -121,7 +121,7 @@ def test_a_batch_finds_what_each_request_finds_alone(
     assert in_batches < passes.count(network)
     for batched, single in zip(together, alone, strict=True):
         items = list(differences(dict(batched.data), dict(single.data)))
-        # Boxes are fractions of the image times its size in pixels.
+        # Box coordinates in pixels are a fraction times the image size, so their tolerance is 200 times larger.
         assert all(value <= card.learned_tolerance * (200 if path.endswith("_px") else 1) for path, value in items)
         assert batched.confidence == pytest.approx(single.confidence, abs=10 * card.learned_tolerance)
     assert len({str(result.data) for result in alone}) > 1

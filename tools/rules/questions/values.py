@@ -156,7 +156,7 @@ class CountQuestion(NamedTuple):
 
 
 class NearestQuestion(NamedTuple):
-    """A question about which object is nearest or farthest; if it asks for yes or no, whether the first one is."""
+    """A question about which object is nearest or farthest; with yes or no, whether the first is nearer or farther."""
 
     things: tuple[Thing, ...]
     form: NearestForm

@@ -22,7 +22,7 @@ def claim(value: Any) -> Step:
 
 
 def compare_letters(folder: Path, synthetic_runs: Any, letters: dict[str, str], calls: str, claims: Any) -> Comparison:
-    """Return a comparison on Jigsaw; in `calls` a `c` is a call, an `x` a fault; `claims` are confidences."""
+    """Return a comparison on Jigsaw; `calls`: `c` is a call, `x` a fault; `claims` are the specialist's confidences."""
 
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
