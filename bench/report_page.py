@@ -4,8 +4,8 @@
     uv run python -m bench.report_page report [--json FILE]
 
 Each row is a step on one page: CPU time of the page's main thread, wall time until the step is drawn, and questions
-then listed. The first two rows start from an empty page; each further step changes the address, as a click does. The
-last row is the largest file of the report in MB.
+then listed. The first row starts from an empty page; each further step changes the address, as a click does. The last
+row is the largest file of the report in MB.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GO = """async (hash) => {
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   return performance.now() - start;
 }"""
-PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 LISTED = "() => Number(document.querySelector('.count')?.dataset.count ?? 0)"
 
 
@@ -90,7 +90,7 @@ def measure(report: Path, browser: str) -> Iterator[PageRow]:
         watch = Watch(page, page.context.new_cdp_session(page))
         page.goto((report / "index.html").resolve().as_uri())
         page.wait_for_function("() => document.getElementById('main')?.dataset.hash === location.hash")
-        yield PageRow("first paint", watch.cpu_ms(), float(page.evaluate(PAINT)), 0)
+        yield PageRow("first paint", watch.cpu_ms(), float(page.wait_for_function(PAINT).json_value()), 0)
         for name, address in steps(json.loads(page.evaluate("() => JSON.stringify(report.site)"))):
             yield watch.step(name, address)
         started.close()

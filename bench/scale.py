@@ -66,11 +66,7 @@ PAGE = """# Large runs
 Written by `python -m bench.scale`. {intro} The columns are CPU seconds, peak MB, microseconds of CPU per question
 beyond the same command on the smallest size, and the ratio of these to the previous size (up to 1.2: linear).
 
-Written on {today}, CPU only, {machine}; learned backends take no part.
-
-```sh
-uv run python -m bench.scale {words}
-```
+CPU only; learned backends take no part. {conditions}
 
 {table}
 """
@@ -247,7 +243,7 @@ def write_three_solvers(run: Path, count: int, home: Path) -> None:
     write_run(run, count)
 
 
-def page_of(rows: Sequence[ScaleRow], words: str) -> str:
+def page_of(rows: Sequence[ScaleRow], conditions: Sequence[str]) -> str:
     """Return the page of the measurements: a row per command, with columns for each size."""
     sizes = sorted({row.questions for row in rows if row.questions > FEW})
     by_command = {(row.what, row.questions): row for row in rows}
@@ -258,10 +254,14 @@ def page_of(rows: Sequence[ScaleRow], words: str) -> str:
         cells = [_cells_of(row) if row is not None else " | | |" for row in found]
         lines.append(f"| {what} | {' | '.join(cells)} |")
     intro = " ".join((__doc__ or "").split("\n\n")[2].split())
+    return PAGE.format(intro=intro, conditions=" ".join(conditions), table="\n".join(lines))
+
+
+def condition_of(words: Sequence[str]) -> str:
+    """Return the date, the command and the machine of a measurement; CPU time rises if others share the cores."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")
-    # CPU time rises if other programs share the cores.
     machine = f"{os.cpu_count()} CPUs (load {os.getloadavg()[2]:.0f}), Python {platform.python_version()}"
-    return PAGE.format(intro=intro, today=today, machine=machine, words=words, table="\n".join(lines))
+    return f"Measured on {today} by `python -m bench.scale {shlex.join(words)}`, {machine}."
 
 
 def _cells_of(row: ScaleRow) -> str:
@@ -321,21 +321,24 @@ def main() -> None:
     """Print a line for each command; then write the page, if it is asked for."""
     paths = {"--recorded": Path, "--tree": Path(), "--out": Path, "--json": Path, "--read": [Path]}
     flags = options(__doc__, {"--questions": [int], "--part": (None, *PARTS), **paths})
-    rows = [ScaleRow(**row) for path in flags.read or () for row in json.loads(path.read_bytes())]
+    files = [json.loads(path.read_bytes()) for path in flags.read or ()]
+    conditions = [file["conditions"] for file in files]
+    rows = [ScaleRow(**row) for file in files for row in file["rows"]]
 
     def tell(row: ScaleRow) -> None:
         rows.append(row)
         row = next(known for known in with_growth(rows) if (known.what, known.questions) == (row.what, row.questions))
         numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
         print(f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers), flush=True)
-        write_json(flags.json, rows)
+        measurement = {"conditions": condition_of(sys.argv[1:]), "rows": with_growth(rows)}
+        write_json(flags.json, measurement)
 
     if not flags.read:
         with tempfile.TemporaryDirectory() as folder:
             print(f"{'':<22}" + "".join(f"{field.name:>13}" for field in fields(ScaleRow)[1:]))
             measure(Bench(flags.tree.resolve(), Path(folder)), flags, tell)
     if flags.out is not None:
-        flags.out.write_text(page_of(with_growth(rows), shlex.join(sys.argv[1:])))
+        flags.out.write_text(page_of(with_growth(rows), conditions or [condition_of(sys.argv[1:])]))
 
 
 if __name__ == "__main__":

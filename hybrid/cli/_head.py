@@ -6,7 +6,7 @@ import click
 
 
 def paint_head(text: str, form: str) -> str:
-    """Return the text; in the formats for a terminal, the words about generated questions at its start are coloured."""
+    """Colour the first words about generated questions before the first blank line, in the formats for a terminal."""
     from hybrid.scoring.head import GENERATED
 
     first, end, rest = text.partition("\n\n")

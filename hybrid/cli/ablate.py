@@ -14,6 +14,7 @@ from click.core import ParameterSource
 from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
+from hybrid.cli._head import paint_head
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._options import FORMS, form_options
@@ -159,6 +160,7 @@ def _show(
     from hybrid.scoring.ablation import ablation_at
 
     report = ablation_at(out, solver, {"unanswered": options["unanswered"], "allow_failed": options["allow_failed"]})
-    click.echo(json.dumps(report.as_json()) + "\n" if form == "json" else report.render(form), nl=False)
+    text = json.dumps(report.as_json()) + "\n" if form == "json" else paint_head(report.render(form), form)
+    click.echo(text, nl=False)
     reasons = {**report.failures, **(failures or {})}
     return [*report.damage, *(f"{question}: {reason}" for question, reason in reasons.items())]

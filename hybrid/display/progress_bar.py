@@ -34,6 +34,6 @@ def with_progress(items: Iterable[T], name: str, total: int) -> Iterator[T]:
         unit="q",
         mininterval=interval,
         maxinterval=max(interval, 10.0),
-        disable=is_quiet(),
+        disable=is_quiet() or (place is None and sys.stderr is None),
         file=place,
     )

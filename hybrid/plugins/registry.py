@@ -99,6 +99,8 @@ HASH_DIGITS: Final = 12
 _OWN: dict[str, tuple[str, ...]] = {}
 # Folders on the search path, each with the packages and subfolders of its plug-ins.
 _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
+# The latest option that named each of these folders.
+_OPTIONS: dict[Path, str] = {}
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,12 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
             if folder not in folders(package):
                 look_in(package, (*folders(package), folder))
         _NAMED[root] = entries
+        _OPTIONS[root] = option
+
+
+def option_of(root: Path) -> str:
+    """Return the latest `option` with which a folder was added to the search path; empty if it never was."""
+    return _OPTIONS.get(root, "")
 
 
 def add_path(path: str | Path | Sequence[str | Path]) -> None:

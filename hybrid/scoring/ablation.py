@@ -131,7 +131,10 @@ class AblationReport(Report):
     def render(self, form: str = "text") -> str:
         """Render the head and the tables; as csv, one number per line with the columns of `hybrid compare --csv`."""
         solvers = [run.scored for run in self.runs]
-        return as_csv(solvers, self.results) if form == "csv" else first_line(solvers, form) + super().render(form)
+        if form == "csv":
+            return as_csv(solvers, self.results)
+        head = first_line(solvers, form).rstrip("\n")
+        return f"{head}\n\n{super().render(form)}"
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
@@ -229,7 +232,7 @@ class AblationReport(Report):
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
     ) -> list[str]:
         """Return a sentence for each significant difference and one for the rest; `idle` tools were never called."""
-        family = [row for report in self.comparisons for row in self._differences(report.comparison.solvers[0].solver)]
+        family = self._differences(rows[0][1].a) if rows else []
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda pair: pair[1].value or 0
         )

@@ -243,9 +243,10 @@ class HeadlinePair:
         """Return a name with the difference and the reason to claim none; the claim is one of `NO_CLAIM`."""
         row, reason = self.rows[0], NO_CLAIM[self.claim]
         if self.claim == "rule" and self.other_rule is not None:
-            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if {COUNTS[OTHER[self.b.unanswered]]}"
+            counted = COUNTS[OTHER[self.b.unanswered]]
+            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if they count {counted}"
         if self.claim == "uneven" and self.over_all is not None:
-            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all"
+            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all questions"
         return f"{name} ({signed(row)}, {ends_of(row)}, {reason})"
 
 

@@ -123,7 +123,9 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
         calls.update(facts.answered)
         for step in facts.faulted:
             tool = named(step.tool, step.fault, tool_names) if step.is_call else step.tool
-            calls[tool] += step.is_call
+            # A tool is listed if it was called.
+            if step.is_call:
+                calls[tool] += 1
             kinds.setdefault(tool, Counter())[step.fault] += 1
             errors.setdefault(tool, step.error)
     tools = (ToolFaults(tool, calls[tool], kinds.get(tool, {}), errors.get(tool, "")) for tool in sorted(calls))

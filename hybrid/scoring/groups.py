@@ -9,6 +9,7 @@ Solvers belong together if their benchmark and MLLM are the same. Predictions an
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,7 +107,7 @@ def alone_not_begun(scored: Scored) -> bool:
 def path_of_unchosen(solvers: Sequence[Scored], name: str) -> str:
     """Return the folder of a solver's answers in the first of these solvers' runs that has them; empty without one."""
     folders = [solver.folder for solver in solvers if solver.folder is not None and not is_imported(solver)]
-    return next(((folder.path / name).as_posix() for folder in folders if name in folder.solvers()), "")
+    return next((shlex.quote((folder.path / name).as_posix()) for folder in folders if name in folder.solvers()), "")
 
 
 def control(scored: Scored) -> str | None:

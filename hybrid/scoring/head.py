@@ -38,7 +38,7 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
-    """Return the same parts for a run that has no finished question yet."""
+    """Return the same parts from the manifest of a run, without scoring its answers."""
     identity = folder.manifest["identity"]
     model = identity.get("model")
     generated = (identity.get("data") or {}).get("kind") == "sample"

@@ -206,11 +206,11 @@ def _solvers(
     return Table(title, tuple(columns), tuple(lines), (*notes, *(_means_note(comparison) if baseline else ())))
 
 
-def _means_note(comparison: Comparison) -> tuple[str, ...]:
-    """Return a note on the solvers whose differences are those of their mean over repetitions, not of their own row."""
+def _means_note(comparison: Comparison, subject: str = "Differences") -> tuple[str, ...]:
+    """Return a note on solvers whose differences, or marks of them, are of a mean over repetitions, not of the row."""
     counts = {solver.solver: len(comparison.repetitions(solver)) for solver in comparison.solvers}
     repeated = [f"{clipped(name, NAME)} {count}" for name, count in counts.items() if count > 1]
-    return (f"Differences compare means over repetitions ({', '.join(repeated)}).",) if repeated else ()
+    return (f"{subject} compare means over repetitions ({', '.join(repeated)}).",) if repeated else ()
 
 
 def _answered(scored: Scored, count: Result) -> str:
@@ -258,7 +258,7 @@ def _tasks(
     )
     notes = (
         *((TASKS_WHERE_ANSWERED,) if "*" in signs else ()),
-        *((MARKS, *_means_note(comparison)) if signs & {"+", "-"} else ()),
+        *((MARKS, *_means_note(comparison, "Marks")) if signs & {"+", "-"} else ()),
     )
     title = f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}"
     return Table(title, columns, tuple(lines), notes)

@@ -19,13 +19,13 @@ from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.notes import tell
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash, origin_facts
+from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash, option_of, origin_facts
 
 # Prefix that distinguishes the keys of routes from those of tools.
 ROUTE = "route "
 _PACKAGES = {kind.folder: kind.package for kind in KINDS}
-# The resolved folders that manifests named, by which plug-ins of other runs are not replaced unseen.
-_FROM_MANIFESTS: set[str] = set()
+# The name of the option under which folders of manifests are searched.
+MANIFEST = "the manifest's path"
 # Notes that were printed, as several sections look for the same plug-ins.
 _NOTED: set[str] = set()
 
@@ -75,12 +75,13 @@ def _other_code(plugin: str, package: str, facts: Mapping[str, Any], run: Path) 
     if "sha256" not in current or current["sha256"] == facts.get("sha256"):
         return ""
     root = current["path"]
-    if root in _FROM_MANIFESTS and root != facts.get("path"):
+    of_manifest = option_of(Path(root)) == MANIFEST
+    if of_manifest and root != facts.get("path"):
         return (
-            f"{root}, which another run names, offers it with other code; compare the runs separately, or use one code "
-            "for both by --path DIR"
+            f"{root}, which another run names, offers it with other code; compare the runs by separate commands, or "
+            "use one code for both by --path DIR"
         )
-    if root in _FROM_MANIFESTS:
+    if of_manifest:
         return f"{root} has changed since the run; --path DIR uses it as it is now"
     if (note := f"note: {plugin} is read from {root}, whose code is not that of {run}") not in _NOTED:
         _NOTED.add(note)
@@ -98,5 +99,4 @@ def _look_in(folder: RunFolder, facts: Mapping[str, Any]) -> None:
         raise UsageError(f"no folder {root}; --path DIR names another")
     if folder_hash(root) != facts.get("sha256"):
         raise UsageError(f"{root} has changed since the run; --path DIR uses it as it is now")
-    add_search_path([root], "the manifest's path")
-    _FROM_MANIFESTS.add(str(root.resolve()))
+    add_search_path([root], MANIFEST)

@@ -124,7 +124,11 @@ class Row:
     def asks(self) -> AskFacts | None:
         """Cost and time of the attempt; None if it was not recorded. Raises as `attempt`."""
         recorded, name = self.solver.recorded, self.question.id
-        return None if recorded is None or name not in recorded.by_id else asks_of(recorded, name)
+        return (
+            None
+            if recorded is None or name not in recorded.by_id
+            else asks_of(recorded, name, parse_steps=self.solver.steps)
+        )
 
     @cached_property
     def usage(self) -> Usage | None:

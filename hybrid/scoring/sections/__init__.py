@@ -65,9 +65,9 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 def _judge_first(comparison: Comparison) -> None:
     """Judge the tool output of all solvers, which reads their attempts; then every section finds their facts."""
     # The section that needs what cannot be read reports it.
-    with suppress(HybridError, OSError, ValueError):
-        for solver in comparison.solvers:
-            if role(solver) in ("hybrid", "specialist"):
+    for solver in comparison.solvers:
+        if role(solver) in ("hybrid", "specialist"):
+            with suppress(HybridError, OSError, ValueError):
                 outputs_by_question(solver)
 
 

@@ -127,7 +127,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     established = [_lead_of(row) for row, reason in zip(seen, reasons, strict=True) if not reason]
     unclaimed = [f"{_lead_of(row)}, {reason}" for row, reason in zip(seen, reasons, strict=True) if reason]
     kinds = {"Established": established, "Significant, but no claim": unclaimed}
-    return " ".join([opening, *(f"{kind}: {_listed(names)}." for kind, names in kinds.items() if names)])
+    return " ".join([opening, *(f"{kind}: {_list_names(names)}." for kind, names in kinds.items() if names)])
 
 
 def _reasons_against(comparison: Comparison, section_rows: Sequence[Result], seen: Sequence[Result]) -> list[str]:
@@ -145,7 +145,7 @@ def _lead_of(row: Result) -> str:
     return f"{better} over {worse} by {printed(abs(value))} [{low:.3f}, {high:.3f}]"
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = f", and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"{'; '.join(names[:NAMED])}{more}"
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from hybrid.log.folder import RunFolder
+from hybrid.plugins import registry
 from hybrid.plugins.registry import add_search_path, folder_hash
+from hybrid.scoring import recorded_plugins
 from hybrid.scoring.recorded_plugins import find_lost_rules, find_plugins
 
 
@@ -17,6 +19,9 @@ def tools_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     import tools
 
     monkeypatch.setattr(tools, "__path__", list(tools.__path__))
+    for kept in ("_NAMED", "_OPTIONS"):
+        monkeypatch.setattr(registry, kept, dict(getattr(registry, kept)))
+    monkeypatch.setattr(recorded_plugins, "_NOTED", set[str]())
 
 
 @pytest.fixture
@@ -46,6 +51,9 @@ def test_the_first_run_s_code_judges_no_other_run(
     assert missing.startswith(f"{tmp_path / f'own_{first}'}, which another run names, offers it with other code; ")
     assert set(find_lost_rules(runs[second])) == {"nearest", "route Jigsaw"}
     assert find_lost_rules(runs[first]) == {}
+    # The advice of the message works in the same process.
+    add_search_path([tmp_path / f"own_{first}"], "--path")
+    assert find_plugins(runs[second]) == {}
 
 
 def test_a_copy_of_the_code_is_the_same_code(runs: Mapping[str, RunFolder]) -> None:
