@@ -209,8 +209,7 @@ def _question(
         raise DataError(f"{row.where}, column question: empty")
     try:
         choices = options(text) if KINDS[task] in (Kind.CHOICE, Kind.ORDER) else ()
-        # The image's size is needed because boxes in the text may be fractions of it. Saved predictions are joined
-        # without images, and need no facts.
+        # Boxes in the text may be fractions of the image. Saved predictions have no images and need no facts.
         facts = prompt_facts(task, text, (image.width, image.height), settings["boxes"]) if image else PromptFacts()
     except DataError as error:
         raise DataError(f"{row.where}, column question: {error}") from error
