@@ -8,7 +8,7 @@ V2 (depth), OWLv2 (detection) or EfficientLoFTR (matching, in pairs), all on the
 
     loop             a loop of PyTorch over batches of eight, in one process
     loader           a DataLoader whose two workers read and prepare the batches
-    pipeline         transformers' pipeline(batch_size=8)
+    pipeline         transformers' pipeline(batch_size=8); matching pair by pair, as that pipeline makes no batches
     litserve         a LitServe server that batches up to eight, 32 requests in flight
     http             an HTTP server of one tool, asked one request after the other
     inspect          Inspect AI, whose model calls the network as a tool, 32 samples in flight

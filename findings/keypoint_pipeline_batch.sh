@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# transformers 5.24.0, PyTorch 2.15.0.
+#
+# Expected: `pipeline("keypoint-matching")` takes `batch_size`, as every pipeline of transformers does, and gives the same
+# matches for pairs in batches as one by one.
+# Happens: every batch size above 1 ends in a TypeError ("argument after ** must be a mapping, not list"), even for a single
+# pair. Its own preprocessing returns a dictionary, which the collating of batches turns into a list.
+# Matters: the other pipelines of specialists (depth, detection, segmentation) are batched by this argument, so code that
+# serves them alike fails for correspondence alone, and pairs are matched one by one on a device that is mostly idle.
+# Seen on 2026-11-30:
+#   batch_size=1: 2 pairs answered
+#   batch_size=2: TypeError
+set -euo pipefail
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+uv venv --quiet "$dir/env"
+uv pip install --quiet --python "$dir/env" transformers==5.24.0 torch==2.15.0 torchvision pillow numpy
+"$dir/env/bin/python" -W ignore - <<'PY'
+import numpy as np
+import transformers
+from PIL import Image
+from transformers import EfficientLoFTRConfig, EfficientLoFTRForKeypointMatching, EfficientLoFTRImageProcessor
+
+transformers.utils.logging.set_verbosity_error()
+model = EfficientLoFTRForKeypointMatching(EfficientLoFTRConfig())
+match = transformers.pipeline("keypoint-matching", model=model, image_processor=EfficientLoFTRImageProcessor())
+random = np.random.default_rng(0)
+
+
+def image():
+    return Image.fromarray(random.integers(0, 256, (120, 160, 3), dtype=np.uint8))
+
+
+pairs = [[image(), image()] for _ in range(2)]
+answers = match(pairs, batch_size=1)
+print(f"batch_size=1: {len(answers)} pairs answered")
+assert len(answers) == 2, "changed: pairs one by one"
+try:
+    match(pairs, batch_size=2)
+except TypeError as error:
+    print(f"batch_size=2: {type(error).__name__}")
+    assert "must be a mapping, not list" in str(error), "changed: another error"
+else:
+    raise SystemExit("changed: pairs are matched in batches")
+PY
