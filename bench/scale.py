@@ -30,6 +30,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
@@ -61,12 +62,16 @@ KIND = ["index", "question_type"]
 OPEN_SHARE = 100
 
 # The page of results.
+INTRO = (
+    "Written by `python -m bench.scale`. {data} The columns are CPU seconds, peak MB, microseconds of CPU per question "
+    "beyond the same command on the smallest size, and the ratio of these to the previous size (up to 1.2: linear). "
+    "Only the CPU is used; learned backends take no part."
+)
 PAGE = """# Large runs
 
-Written by `python -m bench.scale`. {intro} The columns are CPU seconds, peak MB, microseconds of CPU per question
-beyond the same command on the smallest size, and the ratio of these to the previous size (up to 1.2: linear).
+{intro}
 
-CPU only; learned backends take no part. {conditions}
+{conditions}
 
 {table}
 """
@@ -253,15 +258,19 @@ def page_of(rows: Sequence[ScaleRow], conditions: Sequence[str]) -> str:
         found = [by_command.get((what, size)) for size in sizes]
         cells = [_cells_of(row) if row is not None else " | | |" for row in found]
         lines.append(f"| {what} | {' | '.join(cells)} |")
-    intro = " ".join((__doc__ or "").split("\n\n")[2].split())
-    return PAGE.format(intro=intro, conditions=" ".join(conditions), table="\n".join(lines))
+    intro = textwrap.fill(INTRO.format(data=" ".join((__doc__ or "").split("\n\n")[2].split())), 120)
+    measured_by = "\n".join(textwrap.fill(condition, 120, break_on_hyphens=False) for condition in conditions)
+    return PAGE.format(intro=intro, conditions=measured_by, table="\n".join(lines))
 
 
 def condition_of(words: Sequence[str]) -> str:
     """Return the date, the command and the machine of a measurement; CPU time rises if others share the cores."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"{os.cpu_count()} CPUs (load {os.getloadavg()[2]:.0f}), Python {platform.python_version()}"
-    return f"Measured on {today} by `python -m bench.scale {shlex.join(words)}`, {machine}."
+    # Files of this machine are not part of the command.
+    written = {place + step for place, word in enumerate(words) if word in ("--json", "--out") for step in (0, 1)}
+    command = shlex.join(["python", "-m", "bench.scale", *(word for n, word in enumerate(words) if n not in written)])
+    return f"Measured on {today} by `{command}`, {machine}."
 
 
 def _cells_of(row: ScaleRow) -> str:
