@@ -23,7 +23,7 @@ from hybrid.cli._path import path_option
 from hybrid.cli._tool_cache import open_cache
 from hybrid.config.pairs import pairs
 from hybrid.core.errors import HybridError, UsageError
-from hybrid.display.notes import is_quiet
+from hybrid.display.progress_bar import with_progress
 
 if TYPE_CHECKING:
     from hybrid.core.types import ImageRef
@@ -151,7 +151,6 @@ async def _sections(
     service: CachedTools, out: Path, selected: Sequence[Chosen], files: Sequence[Path]
 ) -> list[GallerySection]:
     from PIL import Image
-    from tqdm import tqdm
 
     from hybrid.core.files import write_atomic
     from hybrid.core.images import read_image_file
@@ -173,7 +172,7 @@ async def _sections(
     single, double = ([entry for entry in selected if entry[0].card.images[0] == n] for n in (1, 2))
     sections: list[GallerySection] = []
     read: list[tuple[int, str, ImageRef]] = []
-    for number, path in enumerate(tqdm(files, desc="images", unit="image", disable=is_quiet()), 1):
+    for number, path in enumerate(with_progress(files, "images", len(files), "image"), 1):
         try:
             image = service.store.put(read_image_file(path, str(path)), str(path))
         except HybridError as error:

@@ -20,8 +20,8 @@ BAR_S: Final = 0.5
 LOG_S: Final = 30.0
 
 
-def with_progress(items: Iterable[T], name: str, total: int) -> Iterator[T]:
-    """Yield the items while showing their number, rate and time left on stderr."""
+def with_progress(items: Iterable[T], name: str, total: int, unit: str = "q") -> Iterator[T]:
+    """Yield the items while showing their number, rate (`unit` per second) and time left on stderr."""
     from tqdm import tqdm
 
     place = line_in_place()
@@ -31,7 +31,7 @@ def with_progress(items: Iterable[T], name: str, total: int) -> Iterator[T]:
         items,
         desc=name,
         total=total,
-        unit="q",
+        unit=unit,
         mininterval=interval,
         maxinterval=max(interval, 10.0),
         disable=is_quiet() or (place is None and sys.stderr is None),

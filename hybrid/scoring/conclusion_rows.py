@@ -446,9 +446,8 @@ class ConclusionRows:
             return 0, 0
         recorded = solver.folder.recorded(solver.recorded)
         answered = [score.id for score in solver.scores if not score.outcome.failed and score.id in recorded.by_id]
-        return sum(any(usage.tool_calls for usage in asks_of(recorded, name).usages) for name in answered), len(
-            answered
-        )
+        has_calls = (any(usage.tool_calls for usage in asks_of(recorded, name).usages) for name in answered)
+        return sum(has_calls), len(answered)
 
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """Return how b compares to a by the other rule for unanswered questions; None if both rules agree."""
