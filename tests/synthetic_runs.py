@@ -265,6 +265,13 @@ def calling(solver: str, question: Question, reply: Reply) -> Reply:
     return replace(reply, usage=Usage(tool_calls=1), steps=(step,))
 
 
+def with_picture(solver: str, question: Question, reply: Reply) -> Reply:
+    """Return a `costing`: every solver but the model alone calls a tool, which makes a picture."""
+    picture = (ImageRef("tool:1", question.images[0]),)
+    step = Step("tool", "jigsaw", "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, picture)
+    return reply if solver == "mllm" else replace(reply, steps=(step,))
+
+
 def answering(scored: Scored, letters: str) -> Scored:
     """Return a scored solver of `from_letters`, in the order of its questions: no file is written."""
     mapping: Mapping[UnansweredRule, float] = {"guess": 0.5, "wrong": 0.0}

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 import click
+
+# The output formats for a terminal.
+PAINTED: Final = ("text", "narrow")
+# The words for generated questions as a part of a head, which may be wrapped at any blank.
+_IN_HEAD: Final = re.compile(r"(?<=\|)(\s+(?:and\s+)?)(generated\s+questions)(?=\s+\|)")
 
 
 def paint_head(text: str, form: str) -> str:
-    """Colour the first words about generated questions before the first blank line, in the formats for a terminal."""
-    from hybrid.scoring.head import GENERATED
-
-    first, end, rest = text.partition("\n\n")
-    return (
-        first.replace(GENERATED, click.style(GENERATED, fg="yellow", bold=True), 1) + end + rest
-        if form in PAINTED
-        else text
-    )
+    """Colour the words for generated questions in every head of an output, in the formats for a terminal."""
+    return _IN_HEAD.sub(lambda match: match[1] + _paint(match[2]), text) if form in PAINTED else text
 
 
-# The output formats for a terminal.
-PAINTED = ("text", "narrow")
+def _paint(words: str) -> str:
+    return click.style(words, fg="yellow", bold=True)

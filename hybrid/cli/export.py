@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _option_types as types
+from hybrid.cli._head import paint_head
 from hybrid.cli._help import Grouped
 from hybrid.cli._logging_options import logging_options_of
 from hybrid.cli._option_types import CheckedText
@@ -96,7 +98,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     if output.rows is not None:
         tell(f"{output.rows} conversations written, {sum(output.left_out.values())} left out")
     if exported.conclusion:
-        tell(HEAD_SEPARATOR.join(map(one_line, exported.head)))
+        head = HEAD_SEPARATOR.join(map(one_line, exported.head))
+        tell(paint_head(head, "text") if sys.stderr.isatty() else head)
     for sentence in exported.conclusion:
         tell(sentence.text)
     if as_json:

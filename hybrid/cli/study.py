@@ -27,6 +27,7 @@ from hybrid.display.terminal import TEXT, Shape, pasteable
 
 if TYPE_CHECKING:
     from hybrid.config import RunConfig
+    from hybrid.log.folder import RunFolder
     from hybrid.running.plan import PlannedRun
     from hybrid.running.resolve import ResolvedRun
     from hybrid.scoring.reports import ComparisonReport
@@ -127,15 +128,14 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
     """
     from hybrid.log.folder import RunFolder, refuse_foreign_beside
     from hybrid.running.study import calls_tools
-    from hybrid.scoring.traces import lacks_pictures
 
     out: Path = options["out"]
     refuse_foreign_beside(out, (*(cell.name for cell in cells), "site"))
     main = cells[0]
 
     def made(cell: PlannedRun) -> ResolvedRun | None:
-        if cell.pictures and lacks_pictures(RunFolder(main.folder(out)), main.changes["solvers"][0]):
-            tell(f"note: {cell.name} is not asked, because no tool made a picture in {main.folder(out)}")
+        if cell.pictures and (reason := _unshown(cell, RunFolder(main.folder(out)), main.changes["solvers"][0])):
+            tell(f"note: {cell.name} is not asked, because {reason} in {main.folder(out)}")
             return None
         if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
             return None
@@ -168,6 +168,17 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
     return ask_and_show(runs, config.run_limits, [out], compared)
 
 
+def _unshown(cell: PlannedRun, run: RunFolder, solver: str) -> str:
+    """Return why a cell cannot show the tool output of the main run in its form; empty if it can."""
+    from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
+
+    if lacks_pictures(run, solver):
+        return "no tool made a picture"
+    if cell.changes.get("show") == "image" and not shown_by_pictures(run, solver):
+        return "on no question each tool output has a picture"
+    return ""
+
+
 def prepared_cell(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     """Resolve the run of a cell. Also raises `UsageError` if its answers are hidden, before anything is paid for."""
     run = prepared(config, dry=dry)
@@ -189,6 +200,7 @@ def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[
     """Print the conclusion and the tables of a study."""
     from hybrid.cli._head import paint_head
     from hybrid.display.tables import RENDERERS
+    from hybrid.scoring.head import flag_captions
     from hybrid.scoring.study_tables import study_tables
 
     if form == "json":
@@ -197,6 +209,7 @@ def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[
         click.echo(report.render(form), nl=False)
     else:
         tables = "\n".join(map(RENDERERS[form], study_tables(report.sections)))
+        tables = flag_captions(tables, report.solvers) if form == "latex" else tables
         click.echo(f"{paint_head(report.render(form), form)}\n{tables}", nl=False)
         click.echo(pasteable(("hybrid", "report", *map(str, folders), "-o", "site"), shape, "\nevery question: "))
 

@@ -59,6 +59,9 @@ class Verifiers(Exporter):
         for file, text in texts.items():
             (path / file).parent.mkdir(parents=True, exist_ok=True)
             write_atomic(path / file, text.encode())
+        if run.generated:
+            title = run.benchmark.card.short_title
+            notes.append(f"generated questions: rewards in this environment are not results of {title}")
         return Written(tuple(path / file for file in texts), tuple(notes))
 
 

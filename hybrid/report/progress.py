@@ -30,6 +30,7 @@ from hybrid.log.questions import RecordedQuestions
 from hybrid.plugins.registry import load
 from hybrid.scoring.paths import options_for
 from hybrid.scoring.recorded_plugins import find_plugins
+from hybrid.scoring.runs import data_of
 
 # Number of latest questions from whose end times the rate is computed.
 RATE_OVER: Final = 30
@@ -156,6 +157,7 @@ class RunProgress:
             "benchmark": manifest["identity"]["benchmark"],
             "model": hide_paths(str(model["model"])) if isinstance(model, dict) else None,
             "labels": list(manifest.get("labels", ())),
+            "generated": data_of(manifest["identity"]).generated,
             "solvers": [self._solvers[name].as_json(n, since) for name in names],
             "newest": [*reversed(self._newest)],
         }

@@ -10,7 +10,7 @@ Nothing here divides a gain among tools or estimates what two tools do together.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,10 +30,18 @@ from hybrid.running.plan import PlannedRun
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.families import OTHER_METRICS, family_of_tasks
 from hybrid.scoring.faults import tool_faults
+from hybrid.scoring.head import flag_captions, head_of
 from hybrid.scoring.headline import SECTIONS, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
-from hybrid.scoring.reports import ComparisonReport, Report, corruption_warnings, failures_of, first_line
+from hybrid.scoring.reports import (
+    ComparisonReport,
+    Report,
+    corruption_warnings,
+    failures_of,
+    first_line,
+    head_as_html,
+)
 from hybrid.scoring.result import LEVEL, Family, Result, adjusted
 from hybrid.scoring.runs import refuse_hidden
 from hybrid.scoring.score import Scored
@@ -133,8 +141,13 @@ class AblationReport(Report):
         solvers = [run.scored for run in self.runs]
         if form == "csv":
             return as_csv(solvers, self.results)
-        head = first_line(solvers, form).rstrip("\n")
-        return f"{head}\n\n{super().render(form)}"
+        head, tables = first_line(solvers, form).rstrip("\n"), super().render(form)
+        return f"{head}\n\n{flag_captions(tables, solvers) if form == 'latex' else tables}"
+
+    def html_parts(self) -> Iterator[str]:
+        """Yield the head, then the tables."""
+        yield head_as_html([run.scored for run in self.runs])
+        yield from super().html_parts()
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
@@ -160,6 +173,7 @@ class AblationReport(Report):
     def as_json(self) -> dict[str, Json]:
         """Return every run, the rows of both comparisons, and the conclusions in words."""
         return {
+            "head": list(head_of([run.scored for run in self.runs])),
             "ablation": str(self.folder),
             "benchmark": self.full.scored.benchmark,
             "solver": self.solver,

@@ -49,9 +49,9 @@ from hybrid.scoring.groups import (
     ComparisonGroup,
     alone_not_begun,
     asked_in,
+    command_for_unchosen,
     offers_tools,
     own_command,
-    path_of_unchosen,
     word,
 )
 from hybrid.scoring.result import Result
@@ -160,7 +160,7 @@ NO_ALONE = case(
 ALONE_NOT_CHOSEN = case(
     "gain.not_chosen",
     "the run has answers of the model alone, which is not compared",
-    "The effect of tools is not known here, because the model alone is not compared: add {path}{called}.",
+    "The effect of tools is not known here, because the model alone is not compared{called}: {command}",
 )
 ALONE_NOT_BEGUN = case(
     "gain.not_begun",
@@ -206,7 +206,7 @@ NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The speciali
 SPECIALISTS_NOT_CHOSEN = case(
     "specialists.not_chosen",
     "the run has answers of the specialists, which are not compared",
-    "The specialists alone are not compared here: add {path}.",
+    "The specialists alone are not compared here: {command}",
 )
 # For the other claims, `said_of` builds the sentence from its parts.
 CONTENT_CASES = cases_of_claims(
@@ -265,6 +265,11 @@ SEVERAL_GAINS = case(
     "several solvers with tools, or several models",
     "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}{called}.",
 )
+SEVERAL_UNTESTED = case(
+    "gain.several_untested",
+    "several solvers with tools, none of which can be tested next to its model alone",
+    "Next to its model alone, over {n} questions: {parts}{called}.",
+)
 SEVERAL_SPECIALISTS = case(
     "specialists.several",
     "several solvers with tools, or several models",
@@ -320,20 +325,20 @@ AHEAD: Mapping[str, Case] = {
 }
 
 
-def _explain_missing_alone(solvers: Sequence[Scored], calls_note: str) -> Sentence:
+def _explain_missing_alone(hybrids: Sequence[Scored], calls_note: str, compared: Sequence[Scored]) -> Sentence:
     """Say why there are no answers of the model alone: not compared, not requested, or the run stopped before."""
-    if path := path_of_unchosen(solvers, ALONE):
-        return _said(ALONE_NOT_CHOSEN, path=path, called=calls_note)
-    pending = [solver for solver in solvers if alone_not_begun(solver)]
+    if command := command_for_unchosen(hybrids, ALONE, compared):
+        return _said(ALONE_NOT_CHOSEN, called=calls_note, command=command)
+    pending = [solver for solver in hybrids if alone_not_begun(solver)]
     if not pending:
         return _said(NO_ALONE, called=calls_note)
     return _said(ALONE_NOT_BEGUN, alone=ALONE, called=calls_note, command=own_command(pending))
 
 
-def _explain_missing_specialists(solvers: Sequence[Scored]) -> Sentence:
+def _explain_missing_specialists(hybrids: Sequence[Scored], compared: Sequence[Scored]) -> Sentence:
     """Say that the specialists were not asked, or that their answers are in a run and not compared."""
-    path = path_of_unchosen(solvers, SPECIALIST)
-    return _said(SPECIALISTS_NOT_CHOSEN, path=path) if path else _said(NO_SPECIALISTS)
+    command = command_for_unchosen(hybrids, SPECIALIST, compared)
+    return _said(SPECIALISTS_NOT_CHOSEN, command=command) if command else _said(NO_SPECIALISTS)
 
 
 class _Conclusion:
@@ -365,7 +370,7 @@ class _Conclusion:
         gain = None if group.alone is None else self._rows.pair(group.alone, group.hybrid)
         calls_note, name = self._called((group.hybrid,)), ""
         if gain is None:
-            yield _explain_missing_alone((group.hybrid,), calls_note)
+            yield _explain_missing_alone((group.hybrid,), calls_note, self._found.solvers)
         else:
             name = measure(gain.metrics) if gain.metrics else "the metric"
             with_tools, alone = (f"({short_name(solver)}{self._again(solver)})" for solver in (gain.b, gain.a))
@@ -375,7 +380,7 @@ class _Conclusion:
             counts = "" if right is None else f"; {right[1]} and {right[0]} of {gain.n:,} right"
             yield _of_pair(GAIN_CASES, gain, answers, counts=counts, called=calls_note)
         if group.specialist is None:
-            yield _explain_missing_specialists((group.hybrid,))
+            yield _explain_missing_specialists((group.hybrid,), self._found.solvers)
         else:
             yield self._next_to_specialists(group.specialist, group.hybrid, name)
         if group.blank is None:
@@ -526,28 +531,30 @@ class _Conclusion:
             parts, count = _several(gains, ("a gain for", "a loss for"))
             sizes = sorted({pair.n for pair in gains})
             n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-            yield _said(SEVERAL_GAINS, n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
+            chosen = SEVERAL_GAINS if count else SEVERAL_UNTESTED
+            yield _said(chosen, n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
         else:
-            yield _explain_missing_alone([group.hybrid for group in groups], calls_note)
+            yield _explain_missing_alone([group.hybrid for group in groups], calls_note, self._found.solvers)
         pairs = [
             rows.where_answered(group.specialist, group.hybrid)[0] for group in groups if group.specialist is not None
         ]
         if pairs:
             yield _said(SEVERAL_SPECIALISTS, parts=_several(pairs, ("a lead for", "a deficit for"))[0])
         else:
-            yield _explain_missing_specialists([group.hybrid for group in groups])
+            yield _explain_missing_specialists([group.hybrid for group in groups], self._found.solvers)
         contents = [rows.part(group, group.blank, group.hybrid, CONTENT) for group in groups if group.blank is not None]
         if contents:
             yield _said(SEVERAL_CONTENTS, parts=_several(contents, ("a gain for", "a loss for"))[0])
         else:
             yield _said(NO_BLANK, command=_command(groups[0]))
+        tested = [(pair, by_task) for pair in gains if (by_task := rows.tasks(pair.a, pair.b))]
         losses = [
             f"{short_name(pair.b)} {listed([_named(row, pair.n) for row in worse])}"
-            for pair in gains
-            if (tested := rows.tasks(pair.a, pair.b))
-            and (worse := [row for row in _held_of(tested, -1) if rows.is_of_answers(pair.a, pair.b, row)])
+            for pair, by_task in tested
+            if (worse := [row for row in _held_of(by_task, -1) if rows.is_of_answers(pair.a, pair.b, row)])
         ]
-        yield _said(SEVERAL_TASKS, by=self._by.capitalize(), parts=listed(losses, "; ") if losses else "none")
+        if tested:
+            yield _said(SEVERAL_TASKS, by=self._by.capitalize(), parts=listed(losses, "; ") if losses else "none")
 
     # No solver with tools.
 
@@ -688,13 +695,22 @@ def _held_of(rows: Sequence[Result], sign: int) -> list[Result]:
     return sorted(significant, key=lambda row: -abs(row.value or 0.0))
 
 
+WHY_UNTESTED: Mapping[str, str] = {
+    "failed": "more than 1 % of the questions failed",
+    "waiting": "questions are not finished",
+    "silent": "one of the two answers nothing",
+    "units": "the metric does not count the same units for both",
+    "apart": "no question in common",
+}
+
+
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
     """Return the differences that hold after adjustment within their family, and the number of tests."""
     kinds: dict[str, list[str]] = {kind: [] for kind in (*words, NO_DIFFERENCE, UNCLAIMED, "not tested")}
     for pair in pairs:
         row = pair.rows[0] if pair.rows else None
         if row is None or row.p_holm is None or row.low is None:
-            kinds["not tested"].append(short_name(pair.b))
+            kinds["not tested"].append(f"{short_name(pair.b)} ({WHY_UNTESTED.get(pair.state, 'no interval')})")
         elif pair.claim in NO_CLAIM:
             kinds[UNCLAIMED].append(pair.without_claim(short_name(pair.b)))
         elif row.holds and row.excludes_zero:

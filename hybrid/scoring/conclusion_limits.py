@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import Metric
@@ -66,10 +66,10 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     )
     names = {solver.solver for solver in solvers}
     rows = [row for row in conclusion_rows.of("outcomes") if row.a in names]
-    failed = [f"{short_name(solver)} {solver.failed} of {len(solver.scores)}" for solver in solvers if solver.failed]
-    waiting = [
-        f"{short_name(solver)} {solver.open} of {solver.open + len(solver.scores)}" for solver in solvers if solver.open
-    ]
+    found = conclusion_rows.found
+    repeated = {solver.solver: found.repetitions(solver) for solver in solvers if solver in found.contestants}
+    failed = _counts(repeated, lambda solver: (solver.failed, len(solver.scores)))
+    waiting = _counts(repeated, lambda solver: (solver.open, solver.open + len(solver.scores)))
     if failed:
         yield FAILED.fill(each=", ".join(failed))
     if waiting:
@@ -77,9 +77,7 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     yield from _predicted(solvers)
     if partial := partly_there(solvers[0]):
         yield PARTIAL.fill(parts=listed(partial))
-    counts = {short_name(solver): _unanswered(solver) for solver in solvers}
-    unanswered = [f"{name} {count} of {n}" for name, (count, n) in counts.items() if count]
-    if unanswered:
+    if unanswered := _counts(repeated, _unanswered):
         yield UNANSWERED.fill(each=", ".join(unanswered), counts=COUNTS[solvers[0].unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
@@ -123,6 +121,17 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
     if others:
         model_names = listed([clipped(name, NAME_WIDTH) for name, _ in others.most_common(NAMED)])
         yield OTHER_MODEL.fill(others=others.total(), n=total.total(), models=model_names)
+
+
+def _counts(repeated: Mapping[str, Sequence[Scored]], count: Callable[[Scored], tuple[int, int]]) -> list[str]:
+    """Return `mllm 3 of 40` for each solver with such questions; over all repetitions of a repeated solver."""
+    lines = []
+    for repetitions in repeated.values():
+        amount, n = (sum(numbers) for numbers in zip(*map(count, repetitions), strict=True))
+        again = f" ({len(repetitions)} repetitions)" if len(repetitions) > 1 else ""
+        if amount:
+            lines.append(f"{short_name(repetitions[0])} {amount} of {n}{again}")
+    return lines
 
 
 def _unanswered(solver: Scored) -> tuple[int, int]:

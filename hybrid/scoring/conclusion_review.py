@@ -184,7 +184,10 @@ case(
 case(
     "pooled.few",
     "two models, and the interval of the random-effects mean, of one degree of freedom, holds 0",
-    "Over {n} models tools change the score by {size} on average; two are too few for an interval over models.",
+    (
+        "Over {n} models tools change the score by {size} (random-effects mean); two are too few for an interval"
+        " over models."
+    ),
 )
 case(
     "pooled.rule",

@@ -104,10 +104,16 @@ def alone_not_begun(scored: Scored) -> bool:
     return ALONE in asked_for and ALONE not in map(word_of, scored.folder.solvers())
 
 
-def path_of_unchosen(solvers: Sequence[Scored], name: str) -> str:
-    """Return the folder of a solver's answers in the first of these solvers' runs that has them; empty without one."""
-    folders = [solver.folder for solver in solvers if solver.folder is not None and not is_imported(solver)]
-    return next((shlex.quote((folder.path / name).as_posix()) for folder in folders if name in folder.solvers()), "")
+def command_for_unchosen(hybrids: Sequence[Scored], name: str, compared: Sequence[Scored]) -> str:
+    """Return the shell command that compares the full runs of `compared`, if a run of `hybrids` has solver `name`.
+
+    Empty if no run has it.
+    """
+    own_runs = (solver.folder for solver in hybrids if not is_imported(solver))
+    if not any(name in folder.solvers() for folder in own_runs if folder is not None):
+        return ""
+    paths = (solver.folder.path.as_posix() for solver in compared if solver.folder is not None)
+    return shlex.join(("hybrid", "compare", *dict.fromkeys(paths)))
 
 
 def control(scored: Scored) -> str | None:

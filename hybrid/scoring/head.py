@@ -5,6 +5,7 @@ head_of(solvers)       # ("openai:gpt-4o", "BLINK val", "105 questions", "2026-1
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
@@ -21,6 +22,7 @@ GENERATED: Final = "generated questions"
 WHOLE: Final = "all"
 # Longer lists of models are cut.
 SHOWN_MODELS: Final = 3
+_CAPTION: Final = re.compile(r"^(\\caption\{.*)\}$", re.MULTILINE)
 
 
 def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
@@ -45,6 +47,13 @@ def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
     split = GENERATED if generated else str(identity["split"])
     models = [str(model["model"])] if model else []
     return _parts(models, identity["benchmark"], {split}, _count(questions, questions), [folder])
+
+
+def flag_captions(latex: str, solvers: Sequence[Scored]) -> str:
+    """Add `GENERATED` to the captions of LaTeX tables if questions were generated: a compiled page has no head."""
+    if not any(solver.data.generated for solver in solvers):
+        return latex
+    return _CAPTION.sub(lambda match: f"{match[1]} ({GENERATED})}}", latex)
 
 
 def _parts(

@@ -35,7 +35,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.faults import noted
-from hybrid.scoring.groups import own_command, role
+from hybrid.scoring.groups import AGAIN, own_command, role
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -49,6 +49,7 @@ SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
+SHARED = "Differences cover what both solvers have and neither failed"
 WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
 TASKS_WHERE_ANSWERED = "*: over the questions of the task that the specialists answer."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
@@ -203,7 +204,18 @@ def _solvers(
             line += [NONE] * 3
         lines.append(tuple(line))
     notes = [WHERE_ANSWERED] if where_answered else []
+    notes += _shared_note(differing.values(), values)
     return Table(title, tuple(columns), tuple(lines), (*notes, *(_means_note(comparison) if baseline else ())))
+
+
+def _shared_note(differences: Iterable[Result], values: Mapping[str, Result]) -> list[str]:
+    """Return a note on solvers whose difference covers fewer questions or units than a value beside it."""
+    fewer = [
+        f"{clipped(row.b, NAME)} {row.n}"
+        for row in differences
+        if any(name in values and values[name].n != row.n for name in (row.a, row.b))
+    ]
+    return [f"{SHARED} ({', '.join(fewer)})."] if fewer else []
 
 
 def _means_note(comparison: Comparison, subject: str = "Differences") -> tuple[str, ...]:
@@ -269,9 +281,14 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
         return None
     names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))
-    failed, waiting = sum(len(solver.scores) for solver in solvers), sum(solver.open for solver in solvers)
-    unasked = f"{waiting} {'was' if waiting == 1 else 'were'} not asked"
-    lines = [f"Nothing was answered by {names}: {how_many(failed)} failed, {unasked}."]
+    # Solvers whose counts differ have counts of their own; a question that several failed is one question.
+    counts = {(len(solver.scores), solver.open): solver.solver for solver in solvers}
+    parts = [
+        f"{f'{clipped(name, NAME)} ' if len(counts) > 1 else ''}{how_many(failed)} failed, "
+        f"{waiting} {'was' if waiting == 1 else 'were'} not asked"
+        for (failed, waiting), name in counts.items()
+    ]
+    lines = [f"Nothing was answered by {names}: {'; '.join(parts)}."]
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     recorded = [solver.folder.recorded(solver.recorded) for solver in solvers if solver.folder is not None]
     reasons = Counter(reason for attempts in recorded for reason in attempts.unfinished.values() if reason)
@@ -279,5 +296,6 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not reasons:
         logs = [folder.path / LOG for folder in folders.values() if (folder.path / LOG).is_file()]
         lines += [f"{path} says what happened." for path in logs]
-    lines.append(f"Fix that, then ask again: {own_command(solvers)}")
+    command = own_command(solvers)
+    lines.append(f"Fix that, then {AGAIN}." if command == AGAIN else f"Fix that, then ask again: {command}")
     return redact("\n".join(lines) + "\n")

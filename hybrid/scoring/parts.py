@@ -109,14 +109,23 @@ def parts(
 
 
 def contrasts(
-    comparison: Comparison, section: str, solvers: Sequence[Scored], of: Mapping[str, tuple[int, int]]
+    comparison: Comparison,
+    section: str,
+    solvers: Sequence[Scored],
+    of: Mapping[str, tuple[int, int]],
+    only: frozenset[str] | None = None,
 ) -> Iterator[Result]:
-    """Yield differences of these solvers: in the headline metric over all questions, in accuracy for each group."""
+    """Yield differences of these solvers: in the headline metric over all questions, in accuracy for each group.
+
+    With `only`, the differences are over the questions with these ids.
+    """
     for part in parts(comparison, section, *solvers):
-        metrics = part.shared.accuracy(comparison.rule) if part.row.group else part.shared.headline(comparison.rule)
+        ids = part.shared.ids
+        shared = part.shared if only is None else part.shared.at(np.flatnonzero([name in only for name in ids]))
+        metrics = shared.accuracy(comparison.rule) if part.row.group else shared.headline(comparison.rule)
         if metrics is None:
             continue
-        untested = part.shared.untested(metrics)
+        untested = shared.untested(metrics)
         for quantity, (a, b) in of.items():
             sides = {"a": solvers[a].solver, "b": solvers[b].solver, "metric": metrics[a].name}
             row = part.number(quantity, None, n=metrics[a].n, **sides)

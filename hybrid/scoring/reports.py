@@ -30,7 +30,7 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, 
 from hybrid.scoring.conclusion import Sentence, conclusion
 from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
-from hybrid.scoring.head import head_of
+from hybrid.scoring.head import GENERATED, flag_captions, head_of
 from hybrid.scoring.headline import (
     MORE,
     as_summary,
@@ -164,7 +164,7 @@ class ScoreReport(Report):
         if form == "csv":
             return lines_of(COLUMNS_OF_SCORES, (row.values() for row in self.rows()))
         if nothing := nothing_answered_by(self.solvers):
-            return nothing
+            return "".join(first_line(scored, form) for scored in self._ruled.values() if scored) + nothing
         return "\n".join(comparison.render(form) for comparison in self.comparisons.values())
 
     def tables(self) -> tuple[Table, ...]:
@@ -174,6 +174,7 @@ class ScoreReport(Report):
     def html_parts(self) -> Iterator[str]:
         """Yield the conclusion, chart and tables of each path, or a single message if nothing was answered."""
         if nothing := nothing_answered_by(self.solvers):
+            yield from (head_as_html(scored) for scored in self._ruled.values() if scored)
             yield paragraph(nothing)
             return
         for comparison in self.comparisons.values():
@@ -185,7 +186,9 @@ class ScoreReport(Report):
         for path, solvers in self._ruled.items():
             scored = {solver.solver: solver.as_json(self.options.by) for solver in solvers}
             alone = len(scored) == 1 and not self.in_run
-            by_path[str(path)] = next(iter(scored.values())) if alone else {"run": str(path), "solvers": scored}
+            values: dict[str, Json] = next(iter(scored.values())) if alone else {"run": str(path), "solvers": scored}
+            head: dict[str, Json] = {"head": list(head_of(solvers))} if solvers else {}
+            by_path[str(path)] = head | values
         return {"paths": by_path} if len(by_path) > 1 else next(iter(by_path.values()))
 
     def rows(self) -> list[dict[str, Json]]:
@@ -301,22 +304,24 @@ class ComparisonReport(Report):
         if not self.solvers:
             return ""
         if self.only or self.every:
-            head = rule_head(self.solvers, form)
-            head = first + head
-            return "\n".join(filter(None, (head, *(piece for block in self.blocks() for piece in pieces(block, form)))))
-        short = as_summary(self.comparison, self.conclusion, self.more or MORE, form)
-        return "\n".join([first + short, *(piece for block in self._published() for piece in pieces(block, form))])
+            head = first + rule_head(self.solvers, form)
+            blocks: Sequence[Block] = self.blocks()
+        else:
+            head = first + as_summary(self.comparison, self.conclusion, self.more or MORE, form)
+            blocks = self._published()
+        text = "\n".join(filter(None, (head, *(piece for block in blocks for piece in pieces(block, form)))))
+        return flag_captions(text, self.solvers) if form == "latex" else text
 
     @described_by(describer)
     def html_parts(self) -> Iterator[str]:
         """Yield what limits the numbers, the conclusion, a chart of the headline metric, and the tables."""
         if not self.solvers:
             return
+        if self.headed:
+            yield head_as_html(self.solvers)
         if nothing := nothing_answered_by(self.solvers):
             yield paragraph(nothing)
             return
-        if self.headed:
-            yield paragraph(HEAD_SEPARATOR.join(head_of(self.solvers)))
         yield paragraph(rule_line(self.solvers))
         yield from (paragraph(f"warning: {line}") for line in warnings(self.solvers))
         yield from (paragraph(sentence.text) for sentence in self.conclusion)
@@ -368,7 +373,15 @@ class ComparisonReport(Report):
 # Keys of the records of `ScoreReport`; `unanswered` is the rule for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 HEAD_SEPARATOR = " | "
+# Readable on light and dark pages.
+GENERATED_AS_HTML = f'<b style="color: #b36b00">{GENERATED}</b>'
 PUBLISHED_TITLE = "What do papers report for the same metrics?"
+
+
+def head_as_html(solvers: Sequence[Scored]) -> str:
+    """Return the head as a paragraph, with the words for generated questions in colour."""
+    text = paragraph(HEAD_SEPARATOR.join(head_of(solvers)))
+    return text.replace(f"{GENERATED}{HEAD_SEPARATOR}", f"{GENERATED_AS_HTML}{HEAD_SEPARATOR}", 1)
 
 
 def first_line(solvers: Sequence[Scored], form: str) -> str:

@@ -6,7 +6,7 @@ calls_of(attempt.exchanges[0])
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from hybrid.core.types import Exchange, Fault, Finding, Json
@@ -55,13 +55,17 @@ def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
 
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:
-    """Return whether a solver's tools answered but none made a picture; False if no tool answered."""
-    answered = False
-    for attempt in folder.recorded(solver).by_id.values():
-        for exchange in attempt.exchanges:
-            for step in exchange.reply.steps:
-                if step.kind == "tool" and step.fault is None:
-                    answered = True
-                    if step.images:
-                        return False
-    return answered
+    """Return whether no tool output of a solver has a picture, also if no tool answered."""
+    return not any(any(outputs) for _, outputs in _pictured(folder, solver))
+
+
+def shown_by_pictures(folder: RunFolder, solver: str) -> frozenset[str]:
+    """Return the ids of the questions with tool output of which each has a picture: pictures alone can show it."""
+    return frozenset(name for name, outputs in _pictured(folder, solver) if outputs and all(outputs))
+
+
+def _pictured(folder: RunFolder, solver: str) -> Iterator[tuple[str, list[bool]]]:
+    """Yield each question's id and, for its tool outputs in order, whether each has a picture."""
+    for name, attempt in folder.recorded(solver).by_id.items():
+        steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps)
+        yield name, [bool(step.images) for step in steps if step.kind == "tool" and step.fault is None]

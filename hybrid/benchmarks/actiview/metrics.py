@@ -17,15 +17,15 @@ def official_answer(text: str, choices: Sequence[str], gold: str) -> str | None:
     """Return the option letter by the released `cal_acc` (`toolkit/evaluator.py`); None if wrong or unreadable.
 
     It reads the stripped text from the first "Answer:" to the next, else the full reply. The text before the first full
-    stop must be exactly one of the letters: "AB", " B" and "(A)" are not. Otherwise the text must equal the gold
-    option's text (ignoring case and outer blanks). `gold` is its letter.
+    stop must be exactly one of the letters: "AB", " B" and "(A)" are not. Otherwise the text without outer blanks must
+    equal the gold option's text, ignoring case; an option with outer blanks is never equal. `gold` is its letter.
     """
     answer = text.split(CUE)[1].strip() if CUE in text else text
     head = answer.split(".", maxsplit=1)[0]
     if head in LETTERS_LISTED:
         return head if LETTERS_LISTED.index(head) < len(choices) else None
     option = choices[LETTERS_LISTED.index(gold)]
-    return gold if answer.lower().strip() == option.lower().strip() else None
+    return gold if answer.lower().strip() == option.lower() else None
 
 
 def hits(seen: Collection[int], clues: Collection[int]) -> int:

@@ -4,6 +4,8 @@
 
 const PNG_SCALE = 3;
 const KEPT_MS = 60000;
+const HEAD_PX = 22;
+const HEAD_CHARACTER_PX = 6;
 const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "family", "n", "none", "note"];
 
 const lightColour = (name) => {
@@ -12,9 +14,23 @@ const lightColour = (name) => {
   return both ? both[1] : value;
 };
 
+/** A copy of a chart for a file: below it the head of its page, which says what was asked. */
+function withHead(svg) {
+  const copy = svg.cloneNode(true);
+  const head = document.querySelector(".page .head")?.textContent;
+  if (!head) return copy;
+  const [width, height] = ["width", "height"].map((side) => Number(svg.getAttribute(side)));
+  // A long head is compressed to the width of the chart.
+  const fit = head.length * HEAD_CHARACTER_PX > width ? { textLength: width, lengthAdjust: "spacingAndGlyphs" } : {};
+  copy.append(report.svg("text", { x: 0, y: height + HEAD_PX - 6, "font-size": 11, fill: "var(--ink-2)", ...fit }, head));
+  copy.setAttribute("height", height + HEAD_PX);
+  copy.setAttribute("viewBox", `0 0 ${width} ${height + HEAD_PX}`);
+  return copy;
+}
+
 /** The text of a chart as a complete SVG file. */
 report.svgText = (svg) => {
-  const copy = svg.cloneNode(true);
+  const copy = withHead(svg);
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   for (const link of copy.querySelectorAll("a")) link.replaceWith(...link.childNodes);
   for (const one of copy.querySelectorAll("*")) {
@@ -48,8 +64,8 @@ report.saveFile = (name, blob) => {
 function savePng(name, svg) {
   const picture = new Image();
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = ["width", "height"].map((side) => PNG_SCALE * Number(svg.getAttribute(side)));
   picture.onload = () => {
+    [canvas.width, canvas.height] = [PNG_SCALE * picture.naturalWidth, PNG_SCALE * picture.naturalHeight];
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     canvas.toBlob((blob) => report.saveFile(name, blob), "image/png");
   };

@@ -177,7 +177,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     others = [row.a for row in above_rows if row.a not in above]
     parts = [f"A guess comes to {guess:.3f} by {comparison.headline}"]
     if above:
-        parts.append(f"above it: {', '.join(above)}")
+        parts.append(f"above it (each by its own 95 % interval): {', '.join(above)}")
     if others:
         parts.append(f"not shown to be above it: {', '.join(others)}")
     return f"{'; '.join(parts)}."

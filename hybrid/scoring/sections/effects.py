@@ -13,14 +13,15 @@ values: -1 to 1
 - other words = hybrid with paraphrased output - hybrid. The same numbers and names in the tools' second wording: a
   difference comes from the wording. [source: ours]
 - text alone = hybrid shown text alone - hybrid. The form of tool output: arXiv 2604.12896. [source: docs/study.md]
-- pictures alone = hybrid shown pictures alone - hybrid. The form of tool output. [source: docs/study.md]
+- pictures alone = hybrid shown pictures alone - hybrid. The form of tool output, on the questions where each output of
+  the hybrid's tools has a picture: elsewhere output is withheld, not shown in another form. [source: docs/study.md]
 - as trained = hybrid in the form of its training - hybrid. The form of the tools. [source: docs/study.md]
 - latest picture alone = hybrid with only the latest picture - hybrid. Older pictures of tools. [source: docs/study.md]
 
 The cells follow "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only puts the tool
 output in the prompt, without a loop. The effect of the format alone (tools offered, blank output) is `presence` of
 section `gain`. The forms follow "Perception Programs" (arXiv 2604.12896); they are not tested if the tools made no
-picture. Every row covers the questions that both cells have.
+picture. Every row covers the questions that both cells have; `pictures alone` only those of its definition.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import lacks_pictures
+from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
 
 NAME = "effects"
 RESULT, LOOP, ORACLE, WORDS = "result effect", "loop effect", "oracle", "other words"
 TEXT, PICTURES = FORMS = "text alone", "pictures alone"
+ON_PICTURES = "on the questions where each tool output has a picture"
 TRAINED, LATEST = ASKED = "as trained", "latest picture alone"
 
 
@@ -67,12 +69,23 @@ def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
 def rows(comparison: Comparison) -> list[Result]:
     """Return each effect whose two cells were both run, for every hybrid solver: over all tasks and by task."""
     section_rows = [
-        row
+        row if only is None else row.noted(f"{quantity}: {ON_PICTURES}")
         for group in comparison.groups
         for quantity, a, b in tested_cells(group)
-        for row in contrasts(comparison, NAME, (a, b), {quantity: (0, 1)})
+        for only in (_questions_of(comparison, group, quantity),)
+        for row in contrasts(comparison, NAME, (a, b), {quantity: (0, 1)}, only)
     ]
     return adjusted(section_rows, lambda row: family_of_tasks(row) if row.group else EFFECTS)
+
+
+def _questions_of(comparison: Comparison, group: ComparisonGroup, quantity: str) -> frozenset[str] | None:
+    """Return the ids of the questions that a quantity covers; None for all."""
+    if quantity != PICTURES:
+        return None
+    repetitions = comparison.repetitions(group.hybrid)
+    shown = [shown_by_pictures(item.folder, item.recorded) for item in repetitions if item.folder is not None]
+    asked = {score.id for item in repetitions for score in item.scores}
+    return None if not shown or asked <= (of_all := frozenset.intersection(*shown)) else of_all
 
 
 SECTION = statistic(rows, chart="intervals", order=125)

@@ -61,11 +61,16 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     least = {row.b: row.value for row in section_rows if row.quantity == f"{LEAST}{GAIN}"}
     sentences = []
     for name, room in rooms.items():
-        sentence = f"{name}: {100 * (room.value or 0):.0f} points are left to gain"
+        left = room.value or 0.0
+        sentence = f"{name}: {100 * left:.0f} points are left to gain"
         if name in least:
             size = least[name]
-            detectable_gain = "no gain" if size is None else f"a gain of {100 * size:.0f} points"
-            sentence += f"; {detectable_gain} can be shown"
+            if size is None:
+                sentence += "; no gain can be shown"
+            elif size > left:
+                sentence += f"; that is too little to be shown, which takes a gain of {100 * size:.0f} points"
+            else:
+                sentence += f"; a gain of {100 * size:.0f} points can be shown"
         sentences.append(f"{sentence}.")
     return " ".join(sentences)
 

@@ -47,6 +47,7 @@ from hybrid.stats import ratio_interval
 
 NAME: Final = "unchanged"
 UNCHANGED: Final = "same answer as alone"
+SILENT: Final = "of them without an answer either way"
 CALLS: Final = "calls"
 # Units of the saving, in this order.
 UNITS: Final = (CALLS, "seconds", "tokens", "USD")
@@ -83,7 +84,8 @@ def _of_pair(comparison: Comparison, alone: Scored, hybrid: Scored) -> Iterator[
         if has_calls.any():
             ids = tuple(traced.seen.ids[unchanged])
             share = traced.share(UNCHANGED, unchanged.astype(float), has_calls.astype(float), ids=ids, none="")
-            yield from part.gated(share)
+            silent = sum(answer is None for answer in traced.seen.answer[0][unchanged])
+            yield from part.gated(share.noted(f"{silent} {SILENT}" if silent else ""))
         if not part.row.group:
             yield from _savings(traced, (alone, hybrid), calls, unchanged)
 
@@ -152,6 +154,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         by_quantity = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
         if share := by_quantity.get(UNCHANGED):
             count = f"{len(share.ids)} of the {share.n} questions with calls have the same answer as {share.a} alone"
+            count += "".join(f", {note}" for note in share.note.split("; ") if note.endswith(SILENT))
             shares = {unit: part.value for unit in UNITS if (part := by_quantity.get(f"share of {unit}"))}
             parts = [f"{100 * value:.0f} % of the {unit}" for unit, value in shares.items() if value is not None]
             costs = " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

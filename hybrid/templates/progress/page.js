@@ -54,7 +54,7 @@ function newest(run) {
 
 function section(run, place) {
   const facts = [STATES[run.state] ?? run.state, run.benchmark, run.model, ...(run.labels ?? [])].filter(Boolean);
-  const node = element("section", {}, element("h2", { dir: "auto", textContent: run.path }), element("p", { className: `facts ${run.state}`, dir: "auto", textContent: facts.join(" | ") }));
+  const node = element("section", {}, element("h2", { dir: "auto", textContent: run.path }), element("p", { className: `facts ${run.state}`, dir: "auto", textContent: facts.join(" | ") }, run.generated ? element("b", { className: "generated", textContent: " | generated questions" }) : null));
   if (run.problem) node.append(element("p", { className: "wrong", dir: "auto", textContent: run.problem }));
   if (run.solvers.length) node.append(element("p", {}, element("a", { href: `${place + 1}/`, textContent: "Scores, charts and conversations" })), solverTable(run));
   if (run.newest.length) node.append(newest(run));

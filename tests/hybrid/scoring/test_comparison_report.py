@@ -140,6 +140,30 @@ def test_where_nothing_was_answered_one_statement_stands_instead(tmp_path: Path,
     text = compare_paths([path]).render()
     assert text.partition("\n")[2].startswith("Nothing was answered by mllm: 3 questions failed, 0 were not asked.\n")
     assert "The reason of 3: the model did not answer" in text
+    assert text.endswith("Fix that, then ask again as before.\n")
+
+
+def test_a_question_that_several_solvers_failed_is_one_question(tmp_path: Path, synthetic_runs: Any) -> None:
+    both = {"mllm": {"Jigsaw": "fff"}, "controller": {"Jigsaw": "fff"}}
+    text = compare_paths([synthetic_runs.from_letters(tmp_path / "run", both).path]).render()
+    assert "Nothing was answered by mllm, controller: 3 questions failed, 0 were not asked.\n" in text
+    other = synthetic_runs.from_letters(tmp_path / "other", {"specialist": {"Jigsaw": "f"}}).path
+    text = compare_paths([tmp_path / "run", other]).render()
+    counts = "controller 3 questions failed, 0 were not asked; specialist 1 question failed, 0 were not asked."
+    assert f"Nothing was answered by mllm, controller, specialist: {counts}\n" in text
+
+
+def test_differences_on_fewer_questions_than_the_values_beside_them_are_noted(
+    tmp_path: Path, synthetic_runs: Any
+) -> None:
+    answers = {"controller": {"Jigsaw": "ffrrrr" * 5}, "mllm": {"Jigsaw": "rrwwrr" * 5}}
+    text = compare_paths([synthetic_runs.from_letters(tmp_path / "run", answers).path], allow_failed=True).render()
+    assert "+0.500" in text
+    note = "Differences cover what both solvers have and neither failed (controller 20)."
+    assert note in text
+    full = {name: {"Jigsaw": values["Jigsaw"].replace("f", "w")} for name, values in answers.items()}
+    text = compare_paths([synthetic_runs.from_letters(tmp_path / "full", full).path]).render()
+    assert "Differences cover" not in text
 
 
 def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path, ...]) -> None:

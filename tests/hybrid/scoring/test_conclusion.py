@@ -538,6 +538,14 @@ def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(syntheti
     answers = {name: {"Jigsaw": letters("6r 4w")} for name in ("controller", "mllm", "specialist")}
     run = synthetic_runs.from_letters(tmp_path / "real", answers).path
     by_id = {item.id: item.text for item in conclusion(compare_paths([run / "controller"]).comparison)}
-    assert f"the model alone is not compared: add {run.as_posix()}/mllm" in by_id["gain.not_chosen"]
-    assert by_id["specialists.not_chosen"] == f"The specialists alone are not compared here: add {run / 'specialist'}."
+    command = f"hybrid compare {run.as_posix()}"
+    opening = "The effect of tools is not known here, because the model alone is not compared; "
+    assert by_id["gain.not_chosen"] == f"{opening}controller called a tool on 0 of 10 questions: {command}"
+    assert by_id["specialists.not_chosen"] == f"The specialists alone are not compared here: {command}"
+    # The command compares what these sentences miss, and names all runs that are compared.
+    full = {item.id for item in conclusion(compare_paths([run]).comparison)}
+    assert not full & {"gain.not_chosen", "specialists.not_chosen"}
+    other = synthetic_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": letters("5r 5w")}}, "blank").path
+    both = conclusion(compare_paths([run / "controller", other]).comparison)
+    assert next(item.command for item in both if item.id == "gain.not_chosen") == f"{command} {other.as_posix()}"
     assert "not asked" not in " ".join(by_id.values())

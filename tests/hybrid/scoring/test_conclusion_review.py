@@ -328,7 +328,8 @@ def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: P
     result = models(synthetic_runs, tmp_path, 24, 48)
     text = sentences(result)
     assert text["pooled.few"] == (
-        "Over 2 models tools change the score by +36 points on average; two are too few for an interval over models."
+        "Over 2 models tools change the score by +36 points (random-effects mean); two are too few for an interval "
+        "over models."
     )
     assert "pooled.open" not in text
     (row,) = (row for row in POOLED.rows(result) if row.quantity == "gain")

@@ -11,8 +11,10 @@ from hybrid.exporting.base import ExportedRun
 from hybrid.log.folder import RunFolder
 from hybrid.report.collect import collect_paths
 from hybrid.report.site import write_site
+from hybrid.scoring.ablation import AblationReport
 from hybrid.scoring.head import head_of, head_of_run
-from hybrid.scoring.reports import compare_paths, score_paths
+from hybrid.scoring.reports import ComparisonReport, compare_paths, score_paths
+from tests.hybrid.scoring.test_ablation import report as ablation_report
 
 
 @pytest.fixture
@@ -102,3 +104,65 @@ def test_a_limit_of_one_of_two_runs_shows_in_the_number_of_questions(synthetic_r
 def test_questions_that_failed_were_asked(synthetic_runs: Any, tmp_path: Path) -> None:
     synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rrf"}, "controller": {"Jigsaw": "rrr"}})
     assert head_of(compare_paths([tmp_path / "run"]).solvers)[2] == "3 questions"
+
+
+PAINTED = "\x1b[33m\x1b[1mgenerated questions\x1b[0m"
+
+
+def test_every_head_of_several_is_coloured_and_nothing_else(runs: Path, synthetic_runs: Any, tmp_path: Path) -> None:
+    second = synthetic_runs.from_letters(tmp_path / "second", {"mllm": {"Jigsaw": "rw"}}).path
+    for run in (runs, second):
+        rewrite(run, data={"kind": "sample", "seed": 0})
+    text = paint_head(score_paths([runs, second]).render("narrow"), "narrow")
+    assert text.count(PAINTED) == 2
+    assert text.count("generated questions") > 2, "the limits name them too"
+    # A long name of a model wraps the head in the middle of the words.
+    assert "\x1b[33m\x1b[1mgenerated\nquestions\x1b[0m |" in paint_head(
+        "model | BLINK | generated\nquestions | 3", "text"
+    )
+
+
+def test_scores_and_ablations_have_it_as_json(runs: Path, synthetic_runs: Any, tmp_path: Path) -> None:
+    rewrite(runs, data={"kind": "sample", "seed": 0})
+    second = synthetic_runs.from_letters(tmp_path / "second", {"mllm": {"Jigsaw": "rw"}}).path
+    head = list(head_of(compare_paths([runs]).solvers))
+    assert head[2] == "generated questions"
+    assert score_paths([runs]).as_json()["head"] == head
+    assert score_paths([runs / "mllm"]).as_json()["head"][2] == "generated questions"
+    by_path: Any = score_paths([runs, second]).as_json()["paths"]
+    assert by_path[str(runs)]["head"] == head
+    assert by_path[str(second)]["head"][2] == "2 questions"
+    ablated = ablation_report()
+    assert ablated.as_json()["head"] == list(head_of([run.scored for run in ablated.runs]))
+
+
+def test_a_compiled_table_says_that_questions_are_generated(runs: Path) -> None:
+    assert "(generated questions)" not in compare_paths([runs]).render("latex")
+    rewrite(runs, data={"kind": "sample", "seed": 0})
+    for options in ({}, {"all": True}):
+        report = compare_paths([runs], **options)  # type: ignore[arg-type]
+        captions = [line for line in report.render("latex").splitlines() if line.startswith(r"\caption")]
+        assert captions
+        assert all(line.endswith(" (generated questions)}") for line in captions)
+    ablated = ablation_report()
+    made = [
+        replace(run, scored=replace(run.scored, data=compare_paths([runs]).solvers[0].data)) for run in ablated.runs
+    ]
+    text = AblationReport(ablated.folder, ablated.solver, tuple(made)).render("latex")
+    assert text.count(" (generated questions)}") == text.count(r"\caption")
+
+
+def test_pages_of_a_notebook_begin_with_it_even_without_an_answer(synthetic_runs: Any, tmp_path: Path) -> None:
+    run = synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "ff"}}).path
+    rewrite(run, data={"kind": "sample", "seed": 0})
+    comparison: ComparisonReport = compare_paths([run])
+    for report in (comparison, score_paths([run])):
+        first, *_ = report.html_parts()
+        assert ">generated questions</b> | 2 questions | " in first
+        assert report.render("narrow").splitlines()[0].split(" | ")[1:4] == [
+            "BLINK",
+            "generated questions",
+            "2 questions",
+        ]
+    ablated = ablation_report()
+    assert " | ".join(head_of([run.scored for run in ablated.runs])) in next(ablated.html_parts())

@@ -140,10 +140,12 @@ def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) ->
         for place, selected in enumerate(({"failed": 1}, {"repeats": 3}, {"samples": 3}, {"model": "made:other"}))
     ]
     by_name = {name: {"Jigsaw": "rw"} for name in ("controller", "mllm", "result_only")}
-    study = [synthetic_runs.from_letters(folder / "study", by_name, show="both").path]
+    with_picture = synthetic_runs.with_picture
+    study = [synthetic_runs.from_letters(folder / "study", by_name, "real", "both", with_picture).path]
     for output, show in (("oracle", "both"), ("real", "text"), ("real", "image")):
         path = folder / f"{output}-{show}"
-        study.append(synthetic_runs.from_letters(path, {"controller": by_name["controller"]}, output, show).path)
+        letters = {"controller": by_name["controller"]}
+        study.append(synthetic_runs.from_letters(path, letters, output, show, with_picture).path)
     for paths in (*values[:3], (values[0][0], values[3][0]), study):
         for row in compare_paths(paths, allow_failed=True).results:
             results.setdefault(row.section, set()).add(row.quantity)

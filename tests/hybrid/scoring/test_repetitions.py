@@ -100,3 +100,36 @@ def test_one_gate_for_every_section(allow_failed: bool, synthetic_runs: Any, tmp
     assert with_interval == (sections | {"headroom"} if allow_failed else set())
     noted = {row.section for row in concerned if UNTESTED["failed"] in row.note}
     assert noted == (set() if allow_failed else sections)
+
+
+def test_a_question_that_one_repetition_leaves_was_answered_nevertheless(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Alone, the first repetition answers everything and the second nothing: not answering is not the whole gain."""
+    answers = {"controller": "r" * 30 + "w" * 10, "mllm": "r" * 22 + "w" * 18, "mllm@2": "u" * 40}
+    run = synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": value} for name, value in answers.items()})
+    text = {item.id: item.text for item in conclusion(compare_paths([run.path]).comparison)}
+    assert (
+        "no question was answered by both in every repetition; the other questions make +48 points"
+        in (text["gain.others"])
+    )
+    assert "mllm leaves 40 unanswered, controller 0, counted if one repetition leaves them" in text["gain.others"]
+    assert "comes from answering at all" not in text["gain.others"]
+    assert "unanswered questions count as wrong: mllm 40 of 80 (2 repetitions)" in text["limits"]
+
+
+def test_answers_that_every_repetition_leaves_out_are_unanswered(synthetic_runs: Any, tmp_path: Path) -> None:
+    silent = "r" * 10 + "w" * 10 + "u" * 20
+    answers = {"controller": "r" * 10 + "w" * 10 + "r" * 20, "mllm": silent, "mllm@2": silent}
+    run = synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": value} for name, value in answers.items()})
+    text = {item.id: item.text for item in conclusion(compare_paths([run.path]).comparison)}
+    assert "repetition;" not in text["gain.answering"]
+    assert "on the 20 questions that both answered no" not in text["gain.answering"]
+    assert "answering at all makes +50 points" in text["gain.answering"]
+
+
+def test_limits_count_all_repetitions_once(synthetic_runs: Any, tmp_path: Path) -> None:
+    answers = {"mllm": "rrwwu" * 8, "mllm@2": "rrwuf" * 8}
+    run = synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": value} for name, value in answers.items()})
+    limits = conclusion(compare_paths([run.path]).comparison)[-1].text
+    assert "failed and left out: mllm 8 of 80 (2 repetitions)" in limits
+    assert "unanswered questions count as wrong: mllm 16 of 72 (2 repetitions)" in limits
+    assert "mllm@2" not in limits

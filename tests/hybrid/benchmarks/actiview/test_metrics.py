@@ -142,7 +142,7 @@ def released_verdict(reply: str, options: list[str], gold: int) -> bool:
     try:
         return letters.index(text.split(".")[0]) == gold
     except ValueError:
-        return text.lower().strip() == options[gold].lower().strip()
+        return text.lower().strip() == options[gold].lower()
 
 
 PIECES = (
@@ -169,7 +169,7 @@ PIECES = (
 
 def test_the_released_rule_says_the_same_of_52_000_replies() -> None:
     rng = random.Random(13)
-    options = ["red", "two cars", "No", "A"]
+    options = ["red", "two cars ", "No", "A"]
     right = 0
     for number in range(52_000):
         reply = "".join(rng.choices(PIECES, k=rng.randint(0, 5)))
@@ -189,6 +189,11 @@ def test_the_released_rule_says_the_same_of_52_000_replies() -> None:
 )
 def test_the_released_rule_looks_a_piece_up_in_a_list(reply: str, letter: str | None) -> None:
     assert official_answer(reply, ("red", "two cars", "No"), "A") == letter
+
+
+def test_the_released_rule_does_not_strip_options() -> None:
+    assert official_answer(" two cars", ("red", "two cars"), "B") == "B"
+    assert official_answer("two cars ", ("red", "two cars "), "B") is None
 
 
 @given(st.text(max_size=40), st.sampled_from("ABC"))

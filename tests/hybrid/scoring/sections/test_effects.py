@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from hybrid.core.types import ImageRef, Question, Reply, Step
+from hybrid.core.types import ImageRef, Json, Question, Reply, Step
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.effects import SECTION
 from hybrid.scoring.study_tables import study_tables
-from hybrid.scoring.traces import lacks_pictures
+from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 ALONE, RESULT, LOOP = "wwwrrw" * 6, "rrwrrw" * 6, "rrrrrw" * 6
@@ -27,7 +27,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> Comp
 
     def run(name: str, messages: Mapping[str, str], output: str = "real", show: str = "both") -> Path:
         letters = {solver: {"Jigsaw": value} for solver, value in messages.items()}
-        path: Path = synthetic_runs.from_letters(folder / name, letters, output, show).path
+        path: Path = synthetic_runs.from_letters(folder / name, letters, output, show, synthetic_runs.with_picture).path
         return path
 
     paths = [
@@ -67,7 +67,8 @@ def test_the_tables_of_a_study_fit_eighty_columns(cells: Comparison) -> None:
     from hybrid.scoring.sections import results
 
     tables = study_tables(results(cells))
-    assert [table.title.split(" ")[0] for table in tables] == ["gain", "effects", "equal", "only", "room,", "tool"]
+    first_words = ["gain", "effects", "equal", "only", "calls", "room,", "calls", "tool"]
+    assert [table.title.split(" ")[0] for table in tables] == first_words
     assert all(len(line) <= 80 for table in tables for line in RENDERERS["narrow"](table).splitlines())
 
 
@@ -90,4 +91,31 @@ def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
     rows = by_quantity(tuple(SECTION.rows(compare(compare_paths(paths).solvers))))
     assert set(rows) == ({"text alone", "pictures alone"} if pictured else set())
     assert lacks_pictures(RunFolder(main), "controller") is not pictured
-    assert not lacks_pictures(RunFolder(main), "mllm"), "nothing is known of pictures where no tool answered"
+    assert lacks_pictures(RunFolder(main), "mllm"), "where no tool answered there is nothing to show as pictures"
+
+
+def test_pictures_alone_are_compared_where_each_output_has_a_picture(tmp_path: Path, synthetic_runs: Any) -> None:
+    """Of six questions, two have only outputs with pictures, one has both kinds, three have none."""
+
+    def calling(solver: str, question: Question, reply: Reply) -> Reply:
+        picture = (ImageRef("tool:1", question.images[0]),)
+        number = int(question.id.rpartition("_")[2])
+        made = {1: [picture], 2: [picture, picture], 3: [picture, ()]}.get(number, [()])
+        call: dict[str, Json] = {"images": ["img:1"], "args": {}}
+        steps = tuple(Step("tool", "crop", "a finding", 0.1, None, call, images) for images in made)
+        return reply if solver == "mllm" else replace(reply, steps=steps)
+
+    def run(name: str, show: str, **letters: str) -> Path:
+        answers = {solver: {"Jigsaw": value} for solver, value in letters.items()}
+        path: Path = synthetic_runs.from_letters(tmp_path / name, answers, "real", show, calling).path
+        return path
+
+    main = run("with-tools", "both", controller="rrrrrr", mllm="wwwwww")
+    paths = [main, run("text", "text", controller="rrrwww"), run("pictures", "image", controller="rwwwww")]
+    rows = by_quantity(tuple(SECTION.rows(compare(compare_paths(paths).solvers))))
+    assert (rows["pictures alone"].value, rows["pictures alone"].n) == (-0.5, 2)
+    note = "pictures alone: on the questions where each tool output has a picture"
+    assert rows["pictures alone"].note.endswith(f"; {note}")
+    assert (rows["text alone"].value, rows["text alone"].n) == (-0.5, 6)
+    assert note not in rows["text alone"].note
+    assert shown_by_pictures(RunFolder(main), "controller") == {"val_Jigsaw_1", "val_Jigsaw_2"}

@@ -56,6 +56,20 @@ def test_without_a_call_there_is_no_row(section_of: Any) -> None:
     assert section_of("rw", "rw", costing("00")) == ({}, "")
 
 
+def test_two_missing_answers_are_not_the_same_answer(section_of: Any) -> None:
+    rows, lead = section_of("ruuw", "ruur", costing("1111"))
+    assert rows["same answer as alone"].value == 0.75
+    silent = "2 of them without an answer either way"
+    assert silent in rows["same answer as alone"].note
+    assert lead.startswith(
+        f"controller: 3 of the 4 questions with calls have the same answer as mllm alone, {silent}; "
+    )
+
+
+def test_equal_answers_alone_need_no_word_about_missing_ones(section_of: Any) -> None:
+    assert "without an answer" not in section_of("rr", "rw", costing("11"))[1]
+
+
 def test_a_question_without_a_readable_trace_is_left_out(tmp_path: Path, synthetic_runs: Any) -> None:
     messages = {"controller": {"Jigsaw": "rr"}, "mllm": {"Jigsaw": "rr"}}
     run = synthetic_runs.from_letters(tmp_path / "run", messages, costing=costing("11"))

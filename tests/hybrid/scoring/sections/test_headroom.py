@@ -1,0 +1,31 @@
+"""The room above the model alone, and whether a gain within it could be shown."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hybrid.scoring.compare import compare
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections.headroom import SECTION
+
+
+@pytest.mark.parametrize(
+    ("hybrid", "alone", "said"),
+    [
+        (
+            "r" * 20,
+            "r" * 20,
+            "0 points are left to gain; that is too little to be shown, which takes a gain of 31 points.",
+        ),
+        ("rw" * 20, "wr" * 20, "50 points are left to gain; a gain of 41 points can be shown."),
+        ("r", "w", "100 points are left to gain; no gain can be shown."),
+    ],
+)
+def test_a_gain_that_is_not_left_cannot_be_shown(
+    hybrid: str, alone: str, said: str, tmp_path: Path, synthetic_runs: Any
+) -> None:
+    answers = {"controller": {"Jigsaw": hybrid}, "mllm": {"Jigsaw": alone}}
+    run = synthetic_runs.from_letters(tmp_path / "run", answers)
+    comparison = compare(compare_paths([run.path]).solvers)
+    assert SECTION.lead(comparison, tuple(SECTION.rows(comparison))) == f"controller: {said}"
