@@ -15,7 +15,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,22 +23,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from hybrid.cli._config_file import ConfigFile, read_config
-from hybrid.cli._field_options import BENCHMARK, OF_MANIFEST, RUN_FIELDS
+from hybrid.cli._config_file import ConfigFile, FileValues, file_options, read_config, with_choice
+from hybrid.cli._field_options import BENCHMARK, FIELDS_BY_KEY, OF_MANIFEST, RUN_FIELDS
 from hybrid.cli._help import Grouped
-from hybrid.config.nodes import Node
-from hybrid.config.option import OptionField
-from hybrid.config.values import check_value, split_names
-from hybrid.core.errors import UsageError, did_you_mean
+from hybrid.config.values import as_written
+from hybrid.core.errors import UsageError
 from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 
-MATRIX = "matrix"
-# Options that hold for one command only. A manifest leaves them out, so that `--config RUN` derives a new folder, and
-# does not send data to a trace collector unless asked to.
-NOT_KEPT = frozenset(key for key, field in RUN_FIELDS.items() if not field.option.kept)
-# Options that cannot be varied, because they do not distinguish runs or would leave nothing to compare.
-NOT_VARIED = NOT_KEPT | {key for key, field in RUN_FIELDS.items() if not field.option.varied}
 MAX_RUNS = 1000
 # Key of a context: the runs that its file defines.
 _VARIANTS = "hybrid.variants"
@@ -59,12 +51,6 @@ class Variant:
     def label(self) -> str:
         """The choices, such as `model=openai:gpt-4o, tool-output=blank`."""
         return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
-
-
-# Values of `--KEY=` by key of the file; empty if the file leaves the option out. `Axes` has, for each option that
-# varies, the values in each run.
-FileValues = Mapping[str, tuple[str, ...]]
-Axes = dict[str, tuple[tuple[str, ...], ...]]
 
 
 class Configured(Grouped):
@@ -149,18 +135,6 @@ def _defaults(values: FileValues) -> dict[str, Any]:
     }
 
 
-def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
-    """Return the options of one run: the options that are equal in every run, and those of this run's choice."""
-    pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
-    merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
-    return {**fixed, **choice, **merged}
-
-
-def merged_pairs(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    """Merge `KEY=VALUE` texts; those of `second` override."""
-    return tuple({text.partition("=")[0]: text for text in (*first, *second)}.values())
-
-
 def variants_of(context: click.Context) -> tuple[Variant, ...]:
     """Return the runs that a command's file defines; none without a file."""
     variants: tuple[Variant, ...] = context.meta.get(_VARIANTS, ())
@@ -174,32 +148,13 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
         context: context after parsing.
         command: command whose options count; by default that of the context.
     """
-    params = _known(command or context.command)
     options: dict[str, Json] = {}
-    for key, param in params.items():
+    for param in (command or context.command).params:
         name = param.name or ""
-        if key in NOT_KEPT or name not in context.params:
-            continue
-        if context.get_parameter_source(name) in (None, ParameterSource.DEFAULT):
-            continue
-        value = context.params[name]
-        if key in RUN_FIELDS and RUN_FIELDS[key].is_pairs:
-            options[key] = {word: part for word, _, part in (item.partition("=") for item in value)}
-        elif isinstance(value, tuple):
-            options[key] = [str(item) for item in value]
-        else:
-            options[key] = value if value is None or isinstance(value, bool | int | float) else str(value)
+        source, field = context.get_parameter_source(name), FIELDS_BY_KEY.get(name, RUN_FIELDS.get(name))
+        if source not in (None, ParameterSource.DEFAULT) and field is not None and field.option.kept:
+            options[field.option.long] = as_written(field, context.params[name])
     return options
-
-
-def _known(command: click.Command) -> dict[str, click.Parameter]:
-    """Return every option by its long name, and the benchmark."""
-    return {
-        (opt.removeprefix("--") if isinstance(param, click.Option) else param.name or ""): param
-        for param in command.params
-        for opt in param.opts
-        if opt.startswith("--") or isinstance(param, click.Argument)
-    }
 
 
 def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
@@ -210,125 +165,3 @@ def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
         name = f"{name[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     used_names.add(name)
     return name
-
-
-def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, tuple[str, ...]], Axes]:
-    """Return the file's options that are equal in every run, and those with a list of values.
-
-    Args:
-        file: the configuration.
-        earlier: names of options that are given elsewhere and override lists of the file.
-
-    Raises:
-        UsageError: an unknown option or a value that does not fit, with its line.
-    """
-    fixed: dict[str, tuple[str, ...]] = {}
-    axes: Axes = {}
-    matrix = file.entries.get(MATRIX)
-    if matrix is not None and matrix.entries is None:
-        raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below")
-    below = dict(matrix.entries or {}) if matrix is not None else {}
-    for word, node in file.entries.items():
-        if word == MATRIX:
-            continue
-        field = _field(word, node)
-        key = field.option.long
-        if key in fixed or key in axes:
-            raise UsageError(f"{node.where}: {word}: given twice")
-        # For an option with a single value, a list defines several runs.
-        takes_one = not field.is_many or field.is_pairs
-        if node.kind == "list" and takes_one:
-            axes[key] = _axis(field, node)
-        else:
-            fixed[key] = _texts(field, node)
-    for word, node in below.items():
-        field = _field(word, node)
-        key = field.option.long
-        if key in axes or (key in fixed and not field.is_pairs):
-            raise UsageError(f"{node.where}: {word}: given twice")
-        if key == "solver":
-            # A list of solvers belongs to one run, which compares them.
-            fixed[key] = _texts(field, node)
-        else:
-            axes[key] = _axis(field, node)
-    open_axes = {
-        key: all_ for key, all_ in axes.items() if RUN_FIELDS[key].is_pairs or RUN_FIELDS[key].option.key not in earlier
-    }
-    return fixed, open_axes
-
-
-def _field(word: str, node: Node) -> OptionField:
-    """Return the option of a file's key. Raises `UsageError` for an unknown word, suggesting the closest."""
-    key = word.replace("_", "-")
-    names = [name for name in RUN_FIELDS if name != "config"]
-    if key not in names:
-        hint = did_you_mean(key, [*names, MATRIX])
-        raise UsageError(f"{node.where}: no option {word!r}{hint}; see `hybrid run --help`")
-    return RUN_FIELDS[key]
-
-
-def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
-    """Return a list of values, one per run."""
-    key = field.option.long
-    if key in NOT_VARIED:
-        raise UsageError(f"{node.where}: {key}: this option cannot vary between runs: give one value")
-    if node.kind != "list" or not node.items:
-        raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
-    return tuple(_texts(field, item) for item in node.items)
-
-
-def _texts(field: OptionField, node: Node) -> tuple[str, ...]:
-    """Return one value as texts for `--KEY=` on a command line; an empty list for null, which omits the option."""
-    if node.kind == "nothing":
-        return ()
-    if field.is_pairs:
-        return tuple(_pairs(field, node))
-    if field.is_flag:
-        if node.kind != "switch":
-            raise _misfit(field.option.long, node, "true or false")
-        return ("on",) if node.plain() else ()
-    if node.kind == "list" and field.is_many:
-        texts = tuple(_one(field, item) for item in node.items)
-        return texts if field.is_repeated or not texts else (",".join(texts),)
-    return (_one(field, node),)
-
-
-def _pairs(field: OptionField, node: Node) -> Iterator[str]:
-    key = field.option.long
-    if field.is_keyless and node.kind == "text":
-        yield node.text
-        return
-    if node.entries is None:
-        raise _misfit(
-            key, node, f"{field.option.metavar} or a mapping" if field.is_keyless else "a mapping, NAME: VALUE"
-        )
-    for name, value in node.entries.items():
-        if value.kind in ("list", "mapping"):
-            if key != "model-arg":
-                raise _misfit(f"{key}: {name}", value, "one value")
-            yield f"{name}={json.dumps(value.plain())}"
-        elif value.kind == "nothing":
-            yield f"{name}=null"
-        else:
-            yield f"{name}={value.text}"
-
-
-def _one(field: OptionField, node: Node) -> str:
-    """Return one value in the form that its option accepts."""
-    key = field.option.long
-    if node.kind == "switch" and field.option.form == "on|off":
-        return "on" if node.plain() else "off"
-    if node.kind == "switch" and not field.words:
-        raise _misfit(key, node, field.noun)
-    if node.kind in ("list", "mapping", "nothing"):
-        raise _misfit(key, node, "one value")
-    try:
-        for word in split_names(node.text) if field.is_listed else (node.text,):
-            check_value(field, word)
-    except ValueError as error:
-        raise UsageError(f"{node.where}: {key}: {error}") from error
-    return node.text
-
-
-def _misfit(key: str, node: Node, expected: str) -> UsageError:
-    return UsageError(f"{node.where}: {key}: {json.dumps(node.plain())}: must be {expected}")
