@@ -15,7 +15,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,24 @@ from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 
 MAX_RUNS = 1000
-# Key of a context: the runs that its file defines.
+# Keys of a context: the runs that its file defines, and the benchmark if the command line has several.
 _VARIANTS = "hybrid.variants"
+_BENCHMARK = "hybrid.benchmark"
+
+
+class BenchmarkArgument(click.Argument):
+    """The benchmark of a run; of several, `A,B`, it is the one whose run is parsed."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the benchmark."""
+        return ctx.meta.get(_BENCHMARK) or value
+
+
+def _names(benchmarks: object) -> list[str]:
+    """Return the benchmarks in `A,B`; a single empty name if there is only one, or a path with a comma."""
+    several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
+    names = list(dict.fromkeys(name.strip() for name in str(benchmarks).split(","))) if several else []
+    return names if len(names) > 1 else [""]
 
 
 @dataclass(frozen=True)
@@ -43,8 +59,6 @@ class Variant:
     # Name of the run's folder; empty if there is only one run.
     name: str
     chosen: Mapping[str, str]
-    # The words of the command line, with one benchmark.
-    line: tuple[str, ...]
     context: click.Context
 
     @property
@@ -67,47 +81,28 @@ class Configured(Grouped):
         typed, _, _ = self.make_parser(ctx).parse_args(list(args))
         # An option that was not typed is absent or holds click's marker.
         typed = {name: value for name, value in typed.items() if isinstance(value, str | list | bool)}
-        lines = dict(self._lines(ctx, args, typed.get(BENCHMARK)))
-        if typed.get("help") or ("config" not in typed and len(lines) == 1):
+        benchmarks = _names(typed.get(BENCHMARK))
+        if typed.get("help") or ("config" not in typed and len(benchmarks) < 2):
             return super().parse_args(ctx, args)
         file = read_config(Path(typed["config"])) if "config" in typed else ConfigFile(Path(), {})
         ctx.meta[OF_MANIFEST] = file.is_manifest
-        ctx.meta[_VARIANTS] = variants = tuple(self._variants(ctx, file, typed, lines))
-        ctx.default_map = variants[0].context.default_map
-        return super().parse_args(ctx, [*variants[0].line])
-
-    def _lines(self, ctx: click.Context, args: list[str], benchmarks: object) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield each benchmark of `A,B` with its command line.
-
-        Without several, yield "" and the unchanged command line.
-        """
-        # A path may contain a comma.
-        several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
-        names = [name.strip() for name in str(benchmarks).split(",")] if several else []
-        if len(names) < 2:
-            yield "", tuple(args)
-            return
-        for name in dict.fromkeys(names):
-            tries = ((*args[:at], name, *args[at + 1 :]) for at, word in enumerate(args) if word == benchmarks)
-            # The same word may also be the value of an option; take the place where it is the benchmark.
-            yield (
-                name,
-                next(words for words in tries if self.make_parser(ctx).parse_args([*words])[0].get(BENCHMARK) == name),
-            )
+        ctx.meta[_VARIANTS] = variants = tuple(self._variants(ctx, file, typed, args, benchmarks))
+        ctx.default_map, ctx.meta[_BENCHMARK] = variants[0].context.default_map, variants[0].chosen.get(BENCHMARK)
+        return super().parse_args(ctx, args)
 
     def _variants(
-        self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], lines: Mapping[str, Sequence[str]]
+        self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], args: list[str], benchmarks: list[str]
     ) -> Iterator[Variant]:
-        """Yield, for each command line, every combination of values in the file's lists.
+        """Yield, for each benchmark, every combination of values in the file's lists.
 
         Lists of options that are given elsewhere are left out.
         """
         fixed, axes = file_options(file, typed)
-        if (count := len(lines) * math.prod(map(len, axes.values()))) > MAX_RUNS:
+        if (count := len(benchmarks) * math.prod(map(len, axes.values()))) > MAX_RUNS:
             raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
         seen: set[str] = set()
         names: set[str] = set()
-        for (benchmark, line), choice in itertools.product(lines.items(), itertools.product(*axes.values())):
+        for benchmark, choice in itertools.product(benchmarks, itertools.product(*axes.values())):
             values = with_choice(fixed, dict(zip(axes, choice, strict=True)))
             choices = {BENCHMARK: benchmark} if benchmark else {}
             for key, texts in zip(axes, choice, strict=True):
@@ -115,14 +110,14 @@ class Configured(Grouped):
                     switch = "on" if texts else "off"
                     choices[key] = switch if RUN_FIELDS[key].is_flag else "+".join(texts) or "default"
             context = self.context_class(self, info_name=ctx.info_name, parent=ctx.parent)
-            context.meta[OF_MANIFEST] = file.is_manifest
+            context.meta.update({OF_MANIFEST: file.is_manifest, _BENCHMARK: benchmark})
             context.default_map = _defaults(values)
             with context.scope(cleanup=False):
-                super().parse_args(context, [*line])
+                super().parse_args(context, list(args))
             # If the command line overrides every difference between two choices, they are the same run.
             if (signature := json.dumps([benchmark, options_of(context)])) not in seen:
                 seen.add(signature)
-                yield Variant(_folder_name(choices, names) if choices else "", choices, tuple(line), context)
+                yield Variant(_folder_name(choices, names) if choices else "", choices, context)
 
 
 def _defaults(values: FileValues) -> dict[str, Any]:

@@ -61,10 +61,14 @@ def model_options() -> list[click.Parameter]:
 
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
     """Return model settings from parsed `model_options`. Raises `UsageError` for an invalid value."""
-    args = model_settings_of(options["model_arg"])
-    # `--model-arg` is parsed above.
-    values = {field.path[1]: options[field.option.key] for field in _MODEL_FIELDS if field.path[-1] != "extra"}
-    return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
+    args, _ = _split_model_args(options["model_arg"])
+    values = {field.path[1]: options[field.option.key] for field in _MODEL_FIELDS}
+    return replace(args, **{**values, "extra": args.extra})
+
+
+def _split_model_args(texts: Mapping[str, str]) -> tuple[ModelSettings, str]:
+    """Return the settings that `--model-arg` sets, and the frame, which is not the model's but the run's."""
+    return model_settings_of({key: text for key, text in texts.items() if key != "frame"}), texts.get("frame", "")
 
 
 def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
@@ -83,7 +87,7 @@ def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = N
     weights = _weights(values["weights"], values["tools"])
     if recorded is not None and weights:
         recorded = {**recorded, "weights": dict(weights)}
-    args = model_settings_of(values["model_arg"])
+    args, frame = _split_model_args(values["model_arg"])
     if args.price is None:
         _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings: Mapping[str, str] = values["setting"]
@@ -91,9 +95,10 @@ def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = N
     checked = {
         setting.name: setting.check(settings[setting.name]) for setting in common_settings() if setting.name in settings
     }
-    groups = nested({field.path: values[field.option.key] for field in FIELDS} | {("service", "weights"): weights})
+    parsed = {("service", "weights"): weights, ("model_settings", "extra"): args.extra}
+    groups = nested({field.path: values[field.option.key] for field in FIELDS} | parsed)
     samples = int(checked.get("samples", "1"))
-    model_settings = _model_settings(values, args, groups.pop("model_settings"), samples)
+    model_settings = _model_settings(values, replace(args, **groups.pop("model_settings")), samples)
     if "caption-model" in checked and "caption-price" not in checked:
         _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
     return RunConfig(
@@ -102,7 +107,7 @@ def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = N
         service=ServiceOptions(**groups.pop("service"), isolated=True),
         limits=Limits(**groups.pop("limits")),
         run_limits=RunLimits(**groups.pop("run_limits")),
-        frame=str(args.extra.get("frame", "")),
+        frame=frame,
         options_as_used=recorded or {},
         **{
             **groups,
@@ -139,19 +144,10 @@ def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
     return weights_by_tool(texts, tools_named(tools))
 
 
-def _model_settings(
-    values: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
-) -> ModelSettings:
-    device = values["device"]
-    model_settings = replace(
-        args,
-        **{
-            **typed,
-            "extra": {key: value for key, value in args.extra.items() if key != "frame"},
-            "seed": values["seed"],
-            "device": None if device == AUTO else device.partition(",")[0],
-        },
-    )
+def _model_settings(values: Mapping[str, Any], args: ModelSettings, samples: int) -> ModelSettings:
+    """Return the settings with the seed and device of the run, and a temperature at which samples differ."""
+    device = None if values["device"] == AUTO else values["device"].partition(",")[0]
+    model_settings = replace(args, seed=values["seed"], device=device)
     if samples == 1:
         return model_settings
     from hybrid.models.options import for_samples

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._configured import Configured, options_of, variants_of
+from hybrid.cli._configured import BenchmarkArgument, Configured, options_of, variants_of
 from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, click_option, shared_option
 from hybrid.cli._options import logging_options_of, path_option, tables_option
 from hybrid.cli._run_options import config_of, run_options
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ScoreReport
 
 
-BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=types.benchmark_lists)
+BENCHMARK_ARGUMENT = BenchmarkArgument([BENCHMARK], shell_complete=types.benchmark_lists)
 
 
 @click.command(

@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from hybrid.config.memory import memory_to_use
-from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, model_arg, option_fields, refuse_too_small
+from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, model_arg, option_fields, refuse_unfit
 from hybrid.config.values import pairs, seconds_of
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.core.errors import UsageError
@@ -155,7 +155,7 @@ class ModelSettings:
     prompt_cache: bool = model_arg("prompt_cache", True)
 
     def __post_init__(self) -> None:
-        refuse_too_small(self)
+        refuse_unfit(self)
         if self.wait_for_server is not None:
             seconds_of(self.wait_for_server)
         seconds_of(self.batch_wait, "--batch-wait")
@@ -163,13 +163,7 @@ class ModelSettings:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):
             raise UsageError(f"--keep-pictures {self.keep_pictures}: choose {', '.join(KEPT)}, or a number")
-        if self.tool_pictures not in get_args(ToolPictures):
-            raise UsageError(
-                f"--model-arg tool_pictures={self.tool_pictures}: choose {', '.join(get_args(ToolPictures))}"
-            )
         read_image_limits(self.image_limits)
-        if self.tool_calling not in ("native", "text", "auto"):
-            raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
 
     @property
     def pictures_kept(self) -> int:
@@ -237,7 +231,7 @@ def _checked(field: OptionField, value: Json) -> object:
         return value == "on"
     if value is None and field.optional:
         return None
-    if field.option.name in ("tool_pictures", "image_limits"):
+    if field.type is str or field.words:
         return str(value)
     if isinstance(value, bool) or not isinstance(value, int if field.type is int else int | float):
         raise UsageError(f"{wrong} a {'whole ' if field.type is int else ''}number")

@@ -265,14 +265,17 @@ def _class(hint: Any) -> type:
     return kind if isinstance(kind, type) else object
 
 
-def refuse_too_small(group: Any) -> None:
-    """Raise `UsageError` for a value in a group of options below the option's minimum."""
+def refuse_unfit(group: Any) -> None:
+    """Raise `UsageError` for a value in a group of options below the option's minimum, or not among its words."""
     kind: type = type(group)
     for option_field in _all_fields(kind):
-        least, value = option_field.option.at_least, getattr(group, option_field.path[0])
+        option, value = option_field.option, getattr(group, option_field.path[0])
+        least, words = option.at_least, option_field.words
         if least is not None and value is not None and not value >= least:
-            name = f"--{option_field.option.long.replace('_', '-')}"
-            raise UsageError(f"{name} {value}: must be at least {least:g}")
+            raise UsageError(f"--{option.long.replace('_', '-')} {value}: must be at least {least:g}")
+        if words and value not in words:
+            written = f"{option.parent} {option.name}={value}" if option.parent else f"{option.name} {value}"
+            raise UsageError(f"{written}: choose {', '.join(words)}")
 
 
 def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
