@@ -61,7 +61,13 @@ def measure(row: Mapping[str, Any], folder: Path) -> Result:
         try:
             hybrid.run(
                 RunConfig(
-                    "blink", ("controller",), model, model_settings=settings, service=service, out=folder, **request
+                    "blink",
+                    ("controller",),
+                    model=model,
+                    model_settings=settings,
+                    service=service,
+                    out=folder,
+                    **request,
                 )
             )
             came, is_right = _outcome(row, server, folder)

@@ -78,7 +78,9 @@ def ask(
     request = {"data": "sample", "limit": options.questions, "seed": options.seed, "concurrency": 2 * options.batch}
     tools = {"service": ServiceOptions("classical"), "tool_output": output}
     settings = ModelSettings(extra={"batch": options.batch})
-    config = RunConfig(benchmark, tuple(solvers), "embedded", **request, **tools, model_settings=settings, out=out)
+    config = RunConfig(
+        benchmark, tuple(solvers), model="embedded", **request, **tools, model_settings=settings, out=out
+    )
     with Bars() as bars:
         folder = finished(config, bars)
     scored = score_run(folder, ScoreOptions(unanswered="guess"), solvers)

@@ -48,7 +48,9 @@ def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> Pic
         service = ServiceOptions("classical")
         model = "openai:a-model-that-thinks"
         hybrid.run(
-            RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **request)
+            RunConfig(
+                "blink", ("controller",), model=model, model_settings=settings, service=service, out=folder, **request
+            )
         )
     return server
 

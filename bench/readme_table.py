@@ -49,7 +49,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
     with tempfile.TemporaryDirectory() as folder:
         recorded, service = f"replay:{data / 'blink_outputs' / model}", ServiceOptions("classical")
         out = Path(folder) / "run"
-        config = RunConfig("blink", SOLVERS, recorded, data=str(data / "blink"), service=service, out=out)
+        config = RunConfig("blink", SOLVERS, model=recorded, data=str(data / "blink"), service=service, out=out)
         return tuple(score_run(finished(config), ScoreOptions()))
 
 

@@ -23,7 +23,7 @@ def run(server: PictureServer, folder: Path, *, model: str = "openai:k", **optio
     }
     service = ServiceOptions("classical")
     hybrid.run(
-        RunConfig("blink", ("controller",), model, model_settings=settings, service=service, out=folder, **values)
+        RunConfig("blink", ("controller",), model=model, model_settings=settings, service=service, out=folder, **values)
     )
     return manifest(folder)
 

@@ -8,7 +8,7 @@ import click
 
 from _reference.markdown import Page, block, code, definitions, escaped, prose, table
 from hybrid.cli import COMMANDS, cli
-from hybrid.cli._help import GroupedOption
+from hybrid.cli._help import group_of
 from hybrid.config.option import GROUPS
 
 FOLDER = "reference/commands"
@@ -69,11 +69,11 @@ def _arguments(context: click.Context) -> str:
 
 def _grouped(context: click.Context, params: Sequence[click.Parameter]) -> Iterator[str]:
     """Return the options, under the headings of the help if there are any."""
-    groups = {one.group for one in params if isinstance(one, GroupedOption)}
+    groups = any(group_of(one) for one in params)
     if not groups:
         yield _options(context, params)
     for group, heading in GROUPS.items() if groups else ():
-        here = [one for one in params if getattr(one, "group", "output") == group]
+        here = [one for one in params if (group_of(one) or "output") == group]
         if here:
             yield f"**{heading}**"
             yield _options(context, here)

@@ -11,12 +11,15 @@ without limit.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hybrid.cli._field_options import RUN_FIELDS
 from hybrid.config.nodes import Node, of_json, read_nodes
-from hybrid.core.errors import UsageError
+from hybrid.config.option import OptionField
+from hybrid.config.values import check_value, merged_pairs, split_names
+from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.files import read_small
 from hybrid.core.secrets import REDACTED
 from hybrid.log.manifest import MANIFEST, read_manifest
@@ -25,6 +28,12 @@ from hybrid.log.manifest import MANIFEST, read_manifest
 OPTIONS = "options"
 # Largest size of a YAML file in bytes; a typical configuration has a few hundred.
 MAX_BYTES = 1_000_000
+MATRIX = "matrix"
+
+# Values of `--KEY=` by key of the file; empty if the file leaves the option out. `Axes` has, for each option that
+# varies, the values in each run.
+FileValues = Mapping[str, tuple[str, ...]]
+Axes = dict[str, tuple[tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True)
@@ -98,3 +107,132 @@ def _of_manifest(path: Path) -> ConfigFile:
     if origin.get("kind") == HUB and isinstance(revision, str) and is_hub(str(options.get("data", HUB))):
         options = {**options, "data": f"{HUB}@{revision}"}
     return ConfigFile(path, {key: of_json(value, str(path)) for key, value in options.items()}, is_manifest=True)
+
+
+def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, tuple[str, ...]], Axes]:
+    """Return the file's options that are equal in every run, and those with a list of values.
+
+    Args:
+        file: the configuration.
+        earlier: names of options that are given elsewhere and override lists of the file.
+
+    Raises:
+        UsageError: an unknown option or a value that does not fit, with its line.
+    """
+    fixed: dict[str, tuple[str, ...]] = {}
+    axes: Axes = {}
+    matrix = file.entries.get(MATRIX)
+    if matrix is not None and matrix.entries is None:
+        raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below")
+    below = dict(matrix.entries or {}) if matrix is not None else {}
+    for word, node in file.entries.items():
+        if word == MATRIX:
+            continue
+        field = _field(word, node)
+        key = field.option.long
+        if key in fixed or key in axes:
+            raise UsageError(f"{node.where}: {word}: given twice")
+        # For an option with a single value, a list defines several runs.
+        takes_one = not field.is_many or field.is_pairs
+        if node.kind == "list" and takes_one:
+            axes[key] = _axis(field, node)
+        else:
+            fixed[key] = _texts(field, node)
+    for word, node in below.items():
+        field = _field(word, node)
+        key = field.option.long
+        if key in axes or (key in fixed and not field.is_pairs):
+            raise UsageError(f"{node.where}: {word}: given twice")
+        if key == "solver":
+            # A list of solvers belongs to one run, which compares them.
+            fixed[key] = _texts(field, node)
+        else:
+            axes[key] = _axis(field, node)
+    open_axes = {
+        key: all_ for key, all_ in axes.items() if RUN_FIELDS[key].is_pairs or RUN_FIELDS[key].option.key not in earlier
+    }
+    return fixed, open_axes
+
+
+def _field(word: str, node: Node) -> OptionField:
+    """Return the option of a file's key. Raises `UsageError` for an unknown word, suggesting the closest."""
+    key = word.replace("_", "-")
+    names = [name for name in RUN_FIELDS if name != "config"]
+    if key not in names:
+        hint = did_you_mean(key, [*names, MATRIX])
+        raise UsageError(f"{node.where}: no option {word!r}{hint}; see `hybrid run --help`")
+    return RUN_FIELDS[key]
+
+
+def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
+    """Return a list of values, one per run."""
+    key = field.option.long
+    if not (field.option.kept and field.option.varied):
+        raise UsageError(f"{node.where}: {key}: this option cannot vary between runs: give one value")
+    if node.kind != "list" or not node.items:
+        raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
+    return tuple(_texts(field, item) for item in node.items)
+
+
+def _texts(field: OptionField, node: Node) -> tuple[str, ...]:
+    """Return one value as texts for `--KEY=` on a command line; an empty list for null, which omits the option."""
+    if node.kind == "nothing":
+        return ()
+    if field.is_pairs:
+        return tuple(_pairs(field, node))
+    if field.is_flag:
+        if node.kind != "switch":
+            raise _misfit(field.option.long, node, "true or false")
+        return ("on",) if node.plain() else ()
+    if node.kind == "list" and field.is_many:
+        texts = tuple(_one(field, item) for item in node.items)
+        return texts if field.is_repeated or not texts else (",".join(texts),)
+    return (_one(field, node),)
+
+
+def _pairs(field: OptionField, node: Node) -> Iterator[str]:
+    key = field.option.long
+    if field.is_keyless and node.kind == "text":
+        yield node.text
+        return
+    if node.entries is None:
+        raise _misfit(
+            key, node, f"{field.option.metavar} or a mapping" if field.is_keyless else "a mapping, NAME: VALUE"
+        )
+    for name, value in node.entries.items():
+        if value.kind in ("list", "mapping"):
+            if key != "model-arg":
+                raise _misfit(f"{key}: {name}", value, "one value")
+            yield f"{name}={json.dumps(value.plain())}"
+        elif value.kind == "nothing":
+            yield f"{name}=null"
+        else:
+            yield f"{name}={value.text}"
+
+
+def _one(field: OptionField, node: Node) -> str:
+    """Return one value in the form that its option accepts."""
+    key = field.option.long
+    if node.kind == "switch" and field.option.form == "on|off":
+        return "on" if node.plain() else "off"
+    if node.kind == "switch" and not field.words:
+        raise _misfit(key, node, field.noun)
+    if node.kind in ("list", "mapping", "nothing"):
+        raise _misfit(key, node, "one value")
+    try:
+        for word in split_names(node.text) if field.is_listed else (node.text,):
+            check_value(field, word)
+    except ValueError as error:
+        raise UsageError(f"{node.where}: {key}: {error}") from error
+    return node.text
+
+
+def _misfit(key: str, node: Node, expected: str) -> UsageError:
+    return UsageError(f"{node.where}: {key}: {json.dumps(node.plain())}: must be {expected}")
+
+
+def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
+    """Return the options of one run: the options that are equal in every run, and those of this run's choice."""
+    pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
+    merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
+    return {**fixed, **choice, **merged}

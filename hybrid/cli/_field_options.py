@@ -8,27 +8,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
 from click.core import ParameterSource
 
-from hybrid.cli import _complete
-from hybrid.cli._help import GroupedOption
-from hybrid.cli._option_types import ADDRESS, AMOUNT, DEVICE, SOLVER, FiniteRange, Listed, WholeRange
+from hybrid.cli import _option_types as types
 from hybrid.config import RunConfig
-from hybrid.config.command_options import CommandOptions
-from hybrid.config.option import Option, OptionField, is_path, option_fields
-from hybrid.config.plugin_path import FORMER_NAME
+from hybrid.config.command_options import FORMER_PATH_NAME, CommandOptions
+from hybrid.config.option import Group, Option, OptionField, is_path, option_fields
+from hybrid.config.values import merged_pairs, read_values
 from hybrid.display.notes import tell
 
 BENCHMARK = "benchmark"
-COMPLETIONS: Final = {"--solver": _complete.solver_lists, "--tools": _complete.tool_lists, "--config": _complete.runs}
+COMPLETIONS: Final = {"--solver": types.solver_lists, "--tools": types.tool_lists, "--config": types.runs}
 COMMAND_FIELDS: Final = {field.option.key: field for field in option_fields(CommandOptions)}
-# Every option of `hybrid run` by its long name, as a file has it.
+# Every option of `hybrid run` by its name in Python.
+FIELDS_BY_KEY: Final = {**{field.option.key: field for field in option_fields(RunConfig)}, **COMMAND_FIELDS}
+# Every option by its long name, as a file has it.
 RUN_FIELDS: Final[Mapping[str, OptionField]] = {
-    BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None, counts=True),
-    FORMER_NAME.removeprefix("--"): COMMAND_FIELDS["path"],
+    BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None),
+    FORMER_PATH_NAME.removeprefix("--"): COMMAND_FIELDS["path"],
     **{field.option.long: field for field in (*COMMAND_FIELDS.values(), *option_fields(RunConfig))},
 }
 # Key of a context: whether its file is the manifest of a run.
@@ -71,16 +71,18 @@ def value_of_environment(field: OptionField, benchmark: object, model: object) -
     return os.environ.get(name) or None if name else None
 
 
-class FieldOption(GroupedOption):
-    """The option of a field. The default may come from the environment, unless a manifest defines all options."""
+class FieldOption(click.Option):
+    """The option of a field: its values are read as those of a file, and the environment may set its default."""
 
-    def __init__(self, *args: Any, field: OptionField, **more: Any) -> None:
-        option = field.option
-        super().__init__(*args, group=option.group, common=bool(option.common), brief=option.brief, **more)
+    def __init__(self, *args: Any, field: OptionField, group: Group | Literal[""] = "", **more: Any) -> None:
+        super().__init__(*args, **more)
         self.field = field
+        # Heading in the help; empty for a command whose help has no headings.
+        self.group = group
+        self.common = not group or bool(field.option.common)
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Return the value of the variable that applies to this run."""
+        """Return the value of the variable that applies to this run; None if a manifest defines all options."""
         if ctx.lookup_default(self.name or "", call=False) is not None or ctx.meta.get(OF_MANIFEST):
             return None
         return value_of_environment(self.field, ctx.params.get(BENCHMARK), ctx.params.get("model"))
@@ -89,35 +91,32 @@ class FieldOption(GroupedOption):
         """Return the value and its source; for a mapping, add keys that only the file sets."""
         value, source = super().consume_value(ctx, opts)
         if self.field.is_pairs and source is ParameterSource.COMMANDLINE:
-            typed = {text.partition("=")[0] for text in value}
             below: Any = ctx.lookup_default(self.name or "", call=False) or ()
-            value = [*(text for text in below if text.partition("=")[0] not in typed), *value]
+            value = merged_pairs(below, value)
         return value, source
 
-
-class ListOption(Listed, FieldOption):
-    """An option of a run that accepts several names."""
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value of the field. Fails for a value that does not fit."""
+        items = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        try:
+            return read_values(self.field, items) if items else self.field.default
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, self) from error
 
 
 def click_option(field: OptionField) -> click.Option:
     """Return the option of a field: its names, type, default, help, group and completion."""
     names, facts = _click_arguments(field)
-    return (ListOption if field.is_listed else FieldOption)(names, field=field, **facts)
+    return FieldOption(names, group=field.option.group, **facts)
 
 
 def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
-    """Return the decorator for an option of `CommandOptions`, for commands whose help has no groups.
+    """Return the decorator for an option of `hybrid run`, for commands whose help has no groups.
 
     `more` are arguments of `click.option`.
     """
-    names, facts = _click_arguments(COMMAND_FIELDS[key])
-    return click.option(*names, **facts, **more)
-
-
-def run_option(long: str) -> Callable[[Any], Any]:
-    """Return the decorator for an option of `hybrid run`, by its long name, for another command."""
-    names, facts = _click_arguments(RUN_FIELDS[long])
-    return click.option(*names, **facts)
+    names, facts = _click_arguments(FIELDS_BY_KEY[key])
+    return click.option(*names, cls=FieldOption, **facts, **more)
 
 
 def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
@@ -131,6 +130,7 @@ def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
     elif field.type is bool:
         names = f"{names}/--no-{names.removeprefix('--')}"
     facts = {
+        "field": field,
         "type": click_type(field),
         "default": default if isinstance(default, bool | int | float | str) else None,
         "show_default": not field.is_flag,
@@ -146,15 +146,14 @@ def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
 
 
 def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
-    """Return the type of an option for click, which shows and completes it."""
+    """Return the type by which click describes and completes an option; `read_values` checks the values."""
     form, least = field.option.form, field.option.at_least
-    if form == "on|off":
-        return click.Choice(["on", "off"])
-    if field.words:
-        return click.Choice(field.words)
+    if form == "on|off" or field.words:
+        return click.Choice(field.words or ["on", "off"])
     if is_path(field):
-        return click.Path(path_type=Path, exists=form == "existing file")
-    if field.type is int and least is not None and form != "GB":
-        return WholeRange(int(least))
-    types = {"solver": SOLVER, "address": ADDRESS, "device": DEVICE, "amount": AMOUNT, "GB": FiniteRange(0)}
-    return types.get(form) or (field.type if field.type is int else None)
+        return click.Path(path_type=Path)
+    if form == "GB":
+        return click.FloatRange(least)
+    if field.type is not int:
+        return None
+    return int if least is None else click.IntRange(int(least))

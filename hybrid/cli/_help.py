@@ -11,7 +11,7 @@ import inspect
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
 
@@ -26,20 +26,10 @@ EXAMPLES: Final[Mapping[str, str]] = tomllib.loads(Path(__file__).with_suffix(".
 USUAL: Final = frozenset({"tables", "unanswered", "allow_failed", "verbose", "quiet", "debug"})
 
 
-class GroupedOption(click.Option):
-    """An option with a heading in the help, possibly listed in the short help."""
-
-    def __init__(self, *args: Any, group: Group = "output", common: bool = True, brief: str = "", **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.group = group
-        self.common = common
-        self.brief = brief
-
-
 class Grouped(click.Command):
     """A command with `--help-all`, whose `--help` omits the rare options.
 
-    `rare` names parameters to omit. A `GroupedOption` is also omitted if its attribute `common` is not set.
+    `rare` names parameters to omit. An option with a `group` is also omitted if its attribute `common` is not set.
     """
 
     def __init__(self, *args: Any, rare: Collection[str] = (), **options: Any) -> None:
@@ -70,10 +60,10 @@ class Grouped(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option) and not param.hidden]
-        grouped = any(isinstance(option, GroupedOption) for option in options)
+        grouped = any(group_of(option) for option in options)
         headings: Mapping[Group, str] = GROUPS if grouped else {"output": "Options"}
         for group, heading in headings.items():
-            group_options = [option for option in options if not grouped or getattr(option, "group", "output") == group]
+            group_options = [option for option in options if not grouped or (group_of(option) or "output") == group]
             rows = list(self._rows(group_options, ctx))
             if not rows:
                 continue
@@ -86,19 +76,23 @@ class Grouped(click.Command):
         for option in options:
             if _all(ctx):
                 yield from filter(None, [option.get_help_record(ctx)])
-            elif not (option.name in self.rare or (isinstance(option, GroupedOption) and not option.common)):
+            elif option.name not in self.rare and getattr(option, "common", True):
                 # Yield the option without its short name, the first sentence of its help and the default; on one line
                 # if possible.
                 names = ", ".join(option.opts)
                 takes = "" if option.is_flag else f" {option.make_metavar(ctx)}"
-                brief = getattr(option, "brief", "") or (option.help or "").partition(". ")[0].rstrip(".")
-                if isinstance(option.type, click.Choice) and isinstance(option, GroupedOption):
-                    takes, brief = (
-                        " WORD",
-                        f"{', '.join(map(str, option.type.choices))}: {brief[:1].lower()}{brief[1:]}",
-                    )
+                brief = (option.help or "").partition(". ")[0].rstrip(".")
+                if isinstance(option.type, click.Choice) and group_of(option):
+                    words = ", ".join(map(str, option.type.choices))
+                    takes, brief = " WORD", f"{words}: {brief[:1].lower()}{brief[1:]}"
                 default = option.get_help_extra(ctx).get("default")
                 yield (f"{names}{takes}", brief + (f"  [{default}]" if default else ""))
+
+
+def group_of(param: click.Parameter) -> Group | Literal[""]:
+    """Return the heading of an option; empty if it has none."""
+    group: Group | Literal[""] = getattr(param, "group", "")
+    return group
 
 
 def _all(ctx: click.Context) -> bool:

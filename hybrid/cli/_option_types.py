@@ -1,16 +1,22 @@
-"""Types of options that several commands share: wrong values are usage errors before any work begins."""
+"""Types and shell completion of options that several commands share.
+
+Wrong values are usage errors before any work begins. Completion only reads the names of files.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from hybrid.config.values import check_address, check_amount, check_benchmark, check_device, check_solver
 from hybrid.core.errors import did_you_mean
+from hybrid.log.manifest import MANIFEST
+from hybrid.plugins.registry import names, solver_names
 
 
 class CheckedText(click.ParamType[Any]):
@@ -60,7 +66,6 @@ class RunOrSolver(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the folder. Fails if the folder does not exist."""
         from hybrid.log.folder import ATTEMPTS
-        from hybrid.log.manifest import MANIFEST
 
         path = Path(value)
         if not path.exists() and (path.parent / MANIFEST).is_file():
@@ -98,3 +103,31 @@ DEVICE: Final = CheckedText("text", check_device)
 ADDRESS: Final = CheckedText("text", check_address)
 BENCHMARK: Final = CheckedText("text", check_benchmark)
 SOLVER: Final = CheckedText("text", check_solver)
+
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+# Default folder of runs.
+RUNS = Path("runs")
+
+
+def completing(candidates: Callable[[], Iterable[str]], *, comma_separated: bool = False) -> Completer:
+    """Complete one of the known words; with `comma_separated`, after the words already typed: `A,B`."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
+        prefix, comma, _ = typed.rpartition(",") if comma_separated else ("", "", "")
+        words = (f"{prefix}{comma}{word}" for word in candidates() if word not in prefix.split(","))
+        return [CompletionItem(word) for word in words if word.startswith(typed)]
+
+    return complete
+
+
+benchmarks = completing(lambda: names("hybrid.benchmarks"))
+benchmark_lists = completing(lambda: names("hybrid.benchmarks"), comma_separated=True)
+solvers, solver_lists = completing(solver_names), completing(solver_names, comma_separated=True)
+tools, tool_lists = completing(lambda: names("tools")), completing(lambda: names("tools"), comma_separated=True)
+
+
+def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
+    """Complete the runs in the default folder, newest first, else files."""
+    folders = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
+    youngest = sorted(folders, key=lambda path: (-path.stat().st_mtime, path))
+    return completing(lambda: map(str, youngest))(context, parameter, typed) or [CompletionItem(typed, type="file")]

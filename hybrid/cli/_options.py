@@ -11,16 +11,21 @@ An option of one command is defined above that command. Those of `hybrid run` ar
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli._field_options import shared_option
-from hybrid.core.errors import UsageError
+from hybrid.config.command_options import FORMER_PATH_NAME, PATH
+from hybrid.core.errors import ToolError, UsageError
+from hybrid.display.notes import quietly
 from hybrid.display.terminal import shape_of
+from hybrid.plugins.registry import add_search_path, left_out, outside_folders
 
 backend: Final = click.option(
     "--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True
@@ -47,7 +52,7 @@ margin: Final = click.option(
 max_seconds: Final = click.option(
     "--max-seconds", type=types.AMOUNT, default=300.0, show_default=True, help="Running time of one call of a tool."
 )
-tool_name: Final = click.argument("name", shell_complete=_complete.tools)
+tool_name: Final = click.argument("name", shell_complete=types.tools)
 other_labels: Final = click.option(
     "--other-labels",
     type=click.Choice(["refuse", "leave-out", "compare"]),
@@ -57,7 +62,7 @@ other_labels: Final = click.option(
 pairs: Final = click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
 )
-paths: Final = click.argument("paths", nargs=-1, type=types.EXISTING_PATH, required=True, shell_complete=_complete.runs)
+paths: Final = click.argument("paths", nargs=-1, type=types.EXISTING_PATH, required=True, shell_complete=types.runs)
 protocol: Final = click.option(
     "--protocol",
     type=click.Choice(["official", "strict"]),
@@ -69,7 +74,7 @@ published: Final = click.option(
     is_flag=True,
     help="Below, numbers that papers report for the same metrics, and the limits of a comparison.",
 )
-run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=_complete.runs)
+run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
 weights: Final = click.option(
     "--weights",
     multiple=True,
@@ -112,3 +117,67 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
     for option in reversed(_FORM_OPTIONS):
         formed = option(formed)
     return formed
+
+
+# The options for the amount of output on stderr, common to all long commands.
+_LOGGING = ("verbose", "quiet", "debug")
+
+
+@contextmanager
+def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
+    """Show the log records of the `with` block as the three options require.
+
+    Raises `UsageError` if the options contradict each other.
+    """
+    from hybrid.running.run_log import NO_HANDLER, log_to_stderr
+
+    if quiet and (verbose or debug):
+        raise UsageError("--quiet prints nothing, --verbose and --debug print more: give only one of them")
+    level = logging.INFO if verbose else logging.ERROR if quiet else NO_HANDLER
+    with quietly(quiet=quiet), log_to_stderr(level, traces=debug):
+        yield
+
+
+def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the three options to a command, and apply them to logging while it runs."""
+
+    @functools.wraps(command)
+    def with_logging(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
+        with set_up_notes(verbose=verbose, quiet=quiet, debug=debug):
+            try:
+                return command(*args, **options)
+            except ToolError as error:
+                if debug and error.trace:
+                    click.echo(error.trace.rstrip(), err=True)
+                raise
+
+    for key in reversed(_LOGGING):
+        with_logging = shared_option(key)(with_logging)
+    return with_logging
+
+
+def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Path, ...]) -> None:
+    if not context.resilient_parsing:
+        add_search_path(places, PATH.name)
+
+
+# Applied before other options are parsed, for the rest of the process.
+path_option = click.option(
+    PATH.name,
+    FORMER_PATH_NAME,
+    "path",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar=PATH.metavar,
+    is_eager=True,
+    expose_value=False,
+    callback=_look,
+    help=PATH.help,
+)
+
+
+def check_name_conflict(package: str, name: str) -> None:
+    """Raise `UsageError` if a given folder also has a plug-in of this name, which would be ignored silently."""
+    reason = left_out(package).get(name, "")
+    if reason.startswith(tuple(map(str, outside_folders(package)))):
+        raise UsageError(reason)

@@ -8,6 +8,7 @@ config_of(context.params, options_of(context))
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hybrid.cli._field_options import base_url_of_environment, click_option
-from hybrid.cli._questions_file import named
 from hybrid.config import (
     AUTO,
     Limits,
@@ -26,12 +26,10 @@ from hybrid.config import (
     RunLimits,
     ServiceOptions,
     model_settings_of,
-    parse_model_args,
     parse_price,
 )
 from hybrid.config.option import OptionField, nested, option_fields
-from hybrid.config.pairs import pairs
-from hybrid.config.values import BYTES_PER_GB
+from hybrid.config.values import pairs
 from hybrid.core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -63,43 +61,33 @@ def model_options() -> list[click.Parameter]:
 
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
     """Return model settings from parsed `model_options`. Raises `UsageError` for an invalid value."""
-    args = parse_model_args(options["model_arg"])
-    # `--model-arg` is parsed above.
-    typed = [field for field in _MODEL_FIELDS if field.path[-1] != "extra"]
-    values = {field.path[1]: _from_click(field, options[field.option.key]) for field in typed}
-    return replace(args, **values, extra={key: value for key, value in args.extra.items() if key != "frame"})
+    args, _ = _split_model_args(options["model_arg"])
+    values = {field.path[1]: options[field.option.key] for field in _MODEL_FIELDS}
+    return replace(args, **{**values, "extra": args.extra})
 
 
-def config_of(options: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
-    """Make a `RunConfig` from options that click parsed; `recorded` are the options for its manifest.
-
-    Raises:
-        UsageError: an invalid option.
-    """
-    values = {field.option.key: _from_click(field, options[field.option.key]) for field in FIELDS}
-    return build_config(options["benchmark"], values, recorded)
+def _split_model_args(texts: Mapping[str, str]) -> tuple[ModelSettings, str]:
+    """Return the settings that `--model-arg` sets, and the frame, which is not the model's but the run's."""
+    return model_settings_of({key: text for key, text in texts.items() if key != "frame"}), texts.get("frame", "")
 
 
-def build_config(
-    benchmark_or_file: str, values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None
-) -> RunConfig:
-    """Make a `RunConfig` from the values of its fields.
+def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
+    """Make a `RunConfig` from the values of its fields, and the benchmark, which may be the path of questions.
 
     Args:
-        benchmark_or_file: the name of a benchmark, or the path of questions.
-        values: by key of the option; of `weights` the texts, of other mappings the texts by key.
+        values: by key of the option, as `read_values` returns them; others are ignored.
         recorded: options for its manifest, by long name.
 
     Raises:
         UsageError: values that do not fit each other, the benchmark or the tools.
     """
     data_option = (recorded or {}).get("data")
-    benchmark, data = named(benchmark_or_file, data_option if isinstance(data_option, str) else None)
+    benchmark, data = named(values["benchmark"], data_option if isinstance(data_option, str) else None)
     values = {**values, **({} if data is None else {"data": data})}
     weights = _weights(values["weights"], values["tools"])
     if recorded is not None and weights:
         recorded = {**recorded, "weights": dict(weights)}
-    args = model_settings_of(values["model_arg"])
+    args, frame = _split_model_args(values["model_arg"])
     if args.price is None:
         _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
     settings: Mapping[str, str] = values["setting"]
@@ -107,9 +95,10 @@ def build_config(
     checked = {
         setting.name: setting.check(settings[setting.name]) for setting in common_settings() if setting.name in settings
     }
-    groups = nested({field.path: values[field.option.key] for field in FIELDS} | {("service", "weights"): weights})
+    parsed = {("service", "weights"): weights, ("model_settings", "extra"): args.extra}
+    groups = nested({field.path: values[field.option.key] for field in FIELDS} | parsed)
     samples = int(checked.get("samples", "1"))
-    model_settings = _model_settings(values, args, groups.pop("model_settings"), samples)
+    model_settings = _model_settings(values, replace(args, **groups.pop("model_settings")), samples)
     if "caption-model" in checked and "caption-price" not in checked:
         _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
     return RunConfig(
@@ -118,7 +107,7 @@ def build_config(
         service=ServiceOptions(**groups.pop("service"), isolated=True),
         limits=Limits(**groups.pop("limits")),
         run_limits=RunLimits(**groups.pop("run_limits")),
-        frame=str(args.extra.get("frame", "")),
+        frame=frame,
         options_as_used=recorded or {},
         **{
             **groups,
@@ -155,35 +144,10 @@ def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
     return weights_by_tool(texts, tools_named(tools))
 
 
-def _from_click(field: OptionField, value: Any) -> Any:
-    """Convert the value of an option to the value of its field; `--weights` stays a list of texts."""
-    match field.option.form:
-        case "on|off":
-            return value == "on"
-        case "no":
-            return not value
-        case "GB":
-            return None if value is None else int(value * BYTES_PER_GB)
-        case "A,B":
-            return tuple(name.strip() for name in (value or "").split(",") if name.strip())
-        case "solver":
-            return tuple(dict.fromkeys(value))
-    return pairs(field.option.name, value) if field.is_pairs and field.option.key != "weights" else value
-
-
-def _model_settings(
-    values: Mapping[str, Any], args: ModelSettings, typed: Mapping[str, Any], samples: int
-) -> ModelSettings:
-    device = values["device"]
-    model_settings = replace(
-        args,
-        **{
-            **typed,
-            "extra": {key: value for key, value in args.extra.items() if key != "frame"},
-            "seed": values["seed"],
-            "device": None if device == AUTO else device.partition(",")[0],
-        },
-    )
+def _model_settings(values: Mapping[str, Any], args: ModelSettings, samples: int) -> ModelSettings:
+    """Return the settings with the seed and device of the run, and a temperature at which samples differ."""
+    device = None if values["device"] == AUTO else values["device"].partition(",")[0]
+    model_settings = replace(args, seed=values["seed"], device=device)
     if samples == 1:
         return model_settings
     from hybrid.models.options import for_samples
@@ -232,3 +196,54 @@ def _refuse_budget(values: Mapping[str, Any], reason: str) -> None:
     for name in ("--max-cost", "--run-max-cost"):
         if values[name.removeprefix("--").replace("-", "_")] is not None:
             raise UsageError(reason.format(name))
+
+
+def is_path(word: str) -> bool:
+    """Return whether the word is a path: no benchmark's name, and it exists or has a separator or a table's ending."""
+    from hybrid.plugins.registry import names
+
+    if word in names("hybrid.benchmarks"):
+        return False
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    return word.lower().endswith(ENDINGS) or "/" in word or os.sep in word or Path(word).expanduser().exists()
+
+
+def benchmark_of_files() -> str:
+    """Return the benchmark that reads a file of questions."""
+    from hybrid.plugins.registry import load, own_names
+
+    benchmarks = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
+    return next(name for name, benchmark in benchmarks if benchmark.accepts_file)
+
+
+def benchmark_of(source: str) -> str:
+    """Return the benchmark for data that are given without a benchmark.
+
+    It is `questions` for a questions file or a folder with one, else `blink`.
+    """
+    from hybrid.benchmarks.questions import STEM
+    from hybrid.benchmarks.questions.tables import ENDINGS
+
+    path = Path(source).expanduser()
+    if path.is_file() or any((path / f"{STEM}{ending}").is_file() for ending in ENDINGS):
+        return benchmark_of_files()
+    return "blink"
+
+
+def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
+    """Return the benchmark and its data; for a path, the benchmark that reads it and the path.
+
+    Raises `UsageError` for a path that does not exist, or if `data` is given too.
+
+    Args:
+        benchmark: a name or a path.
+        data: separately given data, or None.
+    """
+    if not is_path(benchmark):
+        return benchmark, data
+    if data is not None:
+        raise UsageError(f"{benchmark}: this path is the data; leave out --data {data}")
+    if not Path(benchmark).expanduser().exists():
+        raise UsageError(f"{benchmark}: file not found; give a file or a folder of questions, or a benchmark")
+    return benchmark_of_files(), benchmark

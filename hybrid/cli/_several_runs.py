@@ -158,7 +158,7 @@ def ask_and_show(
     if results.reason is not None and (results.left or results.waiting):
         _print_stop(results, len(runs))
     failed = list(dict.fromkeys(show(results)))
-    from hybrid.cli.score import print_failures
+    from hybrid.cli._print import print_failures
 
     print_failures(failed)
     return 3 if failed or results.left or results.waiting else 0

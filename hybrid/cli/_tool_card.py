@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._path import check_name_conflict, path_option
+from hybrid.cli._options import check_name_conflict, path_option
 
 if TYPE_CHECKING:
     from hybrid.tool import BackendCard, Need, Provenance, Tool

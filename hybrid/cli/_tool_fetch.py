@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option
 from hybrid.cli._tool_card import UNKNOWN, fact, licence, trained_on
 from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
@@ -57,7 +55,7 @@ class _Wanted:
 
 
 @click.command("fetch")
-@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=_complete.tools)
+@click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=types.tools)
 @click.option("--weights", multiple=True, metavar="[TOOL=]DIR_OR_ID", help="Instead of a tool's default weights.")
 @click.option(
     "--from",

@@ -18,10 +18,9 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option
 from hybrid.cli._tool_cache import open_cache
-from hybrid.config.pairs import pairs
+from hybrid.config.values import pairs
 from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.progress_bar import with_progress
 

@@ -11,8 +11,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option, tables_option
 from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option, tables_option
 from hybrid.display.terminal import TEXT, Shape
 
 

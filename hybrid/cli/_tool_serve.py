@@ -11,7 +11,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option
 from hybrid.core.errors import UsageError, install_extra
 from hybrid.plugins.registry import plugin, refuse_unknown
 

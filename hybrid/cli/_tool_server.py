@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._field_options import run_option
+from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import check_name_conflict, path_option
+from hybrid.cli._options import check_name_conflict, logging_options_of, path_option, tables_option
 from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, how_many
@@ -45,14 +42,14 @@ LOG_LINES = 5
     "--tools",
     "tool_names",
     metavar="A,B",
-    shell_complete=_complete.tool_lists,
+    shell_complete=types.tool_lists,
     help="Tools to load.  [default: all whose weights are on disk]",
 )
-@run_option("weights")
-@run_option("device")
-@run_option("tool-dtype")
-@run_option("tool-compile")
-@run_option("unchecked-weights")
+@shared_option("weights")
+@shared_option("device")
+@shared_option("tool_dtype")
+@shared_option("tool_compile")
+@shared_option("unchecked_weights")
 @click.option("--idle", type=types.AMOUNT, metavar="MINUTES", help="End after this time without a client.")
 @click.option("--foreground", is_flag=True, help="Stay in this terminal; Ctrl-C ends the server.")
 @path_option

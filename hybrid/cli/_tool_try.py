@@ -9,8 +9,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import check_name_conflict, path_option
+from hybrid.cli._options import check_name_conflict, logging_options_of, path_option
 from hybrid.core.errors import UsageError
 
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from hybrid.cli import _complete
+from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import check_name_conflict, path_option
+from hybrid.cli._options import check_name_conflict, logging_options_of, path_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.core.errors import HybridError, UsageError
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check", cls=Grouped)
-@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=_complete.tools)
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=types.tools)
 @shared.weights
 @shared.backend
 @shared.device

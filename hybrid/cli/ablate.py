@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli._configured import options_of
-from hybrid.cli._head import paint_head
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import FORMS, form_options
+from hybrid.cli._options import FORMS, form_options, logging_options_of
+from hybrid.cli._print import paint_head, print_failures
 from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
 from hybrid.cli.run import lacking_options
-from hybrid.cli.score import print_failures
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT
@@ -43,11 +40,11 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
 
 
 @click.command("ablate", cls=Grouped, rare=RARE)
-@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.argument("benchmark", required=False, shell_complete=types.benchmarks)
 @click.option(
     "--solver",
     type=types.SOLVER,
-    shell_complete=_complete.solvers,
+    shell_complete=types.solvers,
     help="A solver that offers tools to the model.  [default: controller]",
 )
 @click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation, with a run in each folder.")
@@ -58,7 +55,7 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
 @click.option(
     "--vary",
     metavar="A,B",
-    shell_complete=_complete.tool_lists,
+    shell_complete=types.tool_lists,
     help="Leave out or add only these tools.  [default: every tool offered]",
 )
 @click.option(

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-from click.core import ParameterSource
 
 from hybrid.cli import _options as shared
+from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option
-from hybrid.cli._run_options import config_of, run_options
+from hybrid.cli._options import logging_options_of, path_option
+from hybrid.cli._run_options import FIELDS, config_of, run_options
 from hybrid.core.errors import UsageError
 from hybrid.core.files import write_atomic
 from hybrid.core.secrets import redact
@@ -31,6 +30,8 @@ OF_MANY_QUESTIONS: Final = frozenset(
         *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
     }
 )
+# The values of a run's options if nothing sets them.
+DEFAULTS: Final = {field.option.key: field.default for field in FIELDS}
 # Shown by `--help-all` only.
 RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
 PAGE_FILE: Final = "answer.html"
@@ -87,10 +88,11 @@ def command(
     if len(choice) == 1:
         raise UsageError("--choice: a multiple-choice question has two options or more, each with its own --choice")
     folder = write_question(images, question, choice, kind or "")
-    is_given = {name: context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT) for name in given}
-    values = {"out": new_run_folder(), "solver": ["controller"]}
-    values |= {name: value for name, value in given.items() if is_given[name]}
-    config = run_config(folder, values)
+    fixed = {"benchmark": str(folder), "split": "hidden"}
+    values = {**DEFAULTS, **given, **fixed}
+    values["solver"] = values["solver"] or ("controller",)
+    values["out"] = values["out"] or new_run_folder()
+    config = config_of(values, {"solver": ["controller"], **options_of(context), **fixed})
     opener_of(config)
     run = prepared(config)
     refuse_broken(run)
@@ -118,18 +120,6 @@ def split_words(words: Sequence[str]) -> tuple[list[str], str]:
             reason = "is a folder" if Path(image).expanduser().is_dir() else "picture not found"
             raise UsageError(f"{image}: {reason}; put the question into quotation marks, as its last word: {example}")
     return [str(Path(image).expanduser()) for image in images], question
-
-
-def run_config(folder: Path, values: dict[str, Any]) -> Any:
-    """Return the configuration of a run over a folder of questions without answers. Raises `UsageError`."""
-    from hybrid.cli._configured import options_of
-    from hybrid.cli.run import command as run_command
-
-    try:
-        context = run_command.make_context("run", [str(folder), "--split", "hidden"], default_map=values)
-    except click.UsageError as error:
-        raise UsageError(error.format_message()) from error
-    return config_of(context.params, options_of(context))
 
 
 def show_answers(run: ResolvedRun, *, as_json: bool, open_browser: bool) -> Sequence[str]:

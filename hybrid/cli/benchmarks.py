@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli import _option_types as types
+from hybrid.cli._options import path_option, tables_option
 from hybrid.display.terminal import TEXT, Shape, folded, pasteable
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def list_(tables: Shape) -> int:
 
 
 @command.command()
-@click.argument("name", shell_complete=_complete.benchmarks)
+@click.argument("name", shell_complete=types.benchmarks)
 @click.option("--all", "show_all", is_flag=True, help="Also print settings, metrics, baselines and published numbers.")
 @path_option
 @tables_option

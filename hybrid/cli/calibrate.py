@@ -9,9 +9,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option, tables_option
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape
@@ -44,7 +42,7 @@ def command(
       hybrid calibrate runs/blink-gpt-4o-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
-    from hybrid.cli.score import print_failures
+    from hybrid.cli._print import print_failures
     from hybrid.display.tables import RENDERERS
     from hybrid.log.folder import RunFolder
     from hybrid.scoring import calibrate_tables

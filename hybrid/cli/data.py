@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import BrokenQuestion, Question
@@ -205,8 +204,8 @@ def check(
       hybrid data check DIR --benchmark blink --json
       hybrid data check hub --benchmark hvsbench
     """
-    from hybrid.cli._questions_file import benchmark_of
-    from hybrid.config.pairs import pairs
+    from hybrid.cli._run_options import benchmark_of
+    from hybrid.config.values import pairs
     from hybrid.core.images import ImageStore, home
     from hybrid.plugins.registry import load
     from hybrid.running.data import mount, questions, refuse_broken

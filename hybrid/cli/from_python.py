@@ -18,18 +18,17 @@ from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.questions.from_python import Question, write
-from hybrid.cli._config_file import ConfigFile, read_config
-from hybrid.cli._configured import file_options, merged_pairs, with_choice
-from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, value_of_environment
-from hybrid.cli._logging_options import set_up_notes
+from hybrid.cli._config_file import ConfigFile, file_options, read_config, with_choice
+from hybrid.cli._field_options import BENCHMARK, FIELDS_BY_KEY, value_of_environment
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
+from hybrid.cli._options import set_up_notes
 from hybrid.cli._progress import Bars
-from hybrid.cli._run_options import build_config
+from hybrid.cli._run_options import config_of
 from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
-from hybrid.config.option import OptionField, is_path, option_fields
-from hybrid.config.plugin_path import PATH
-from hybrid.config.values import as_written, read_values
+from hybrid.config.command_options import PATH
+from hybrid.config.option import OptionField, is_path
+from hybrid.config.values import as_written, merged_pairs, read_values
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
 from hybrid.core.python_words import python_errors
@@ -50,18 +49,11 @@ from hybrid.serving.described import ProcessDescriber
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
-# The options of a run, then those of the command that control how answers are counted.
-FIELDS: Final = {
-    **{field.option.key: field for field in option_fields(RunConfig)},
-    **{key: COMMAND_FIELDS[key] for key in ("path", "unanswered", "allow_failed")},
-}
 # Options whose name in Python differs from the command line.
 RENAMED: Final = {"solver": "solvers"}
 # The keywords of `hybrid.run`, without options that only control printing.
 KEYWORDS: Final[Mapping[str, OptionField]] = {
-    RENAMED.get(key, key): field
-    for key, field in {**FIELDS, **COMMAND_FIELDS}.items()
-    if key not in ("dry_run", "tables", "json")
+    RENAMED.get(key, key): field for key, field in FIELDS_BY_KEY.items() if key not in ("dry_run", "tables", "json")
 }
 
 
@@ -132,7 +124,7 @@ def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) 
         options = {**options, "solvers": [name for name in solvers if name not in objects.solvers] or None}
     values, recorded = resolve(benchmark, options)
     add_search_path(values["path"], PATH.name)
-    config = replace(build_config(benchmark, values, recorded), objects=objects)
+    config = replace(config_of(values, recorded), objects=objects)
     if isinstance(solvers, list):
         # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
@@ -266,9 +258,9 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
     if several or any(len(choices) > 1 for choices in axes.values()):
         raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
     texts = with_choice(fixed, {key: choices[0] for key, choices in axes.items()})
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = {BENCHMARK: benchmark}
     recorded: dict[str, Json] = {BENCHMARK: benchmark}
-    for key, field in FIELDS.items():
+    for key, field in FIELDS_BY_KEY.items():
         items, source = texts.get(field.option.long, ()), ""
         if not items and key not in overrides and not file.is_manifest:
             variable = value_of_environment(field, benchmark, values.get("model"))
@@ -287,18 +279,13 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
 
 def _merge(field: OptionField, below: Any, override: Any) -> Any:
     """Return the value from Python. A mapping also gets the keys that only the file sets."""
-    if field.option.key == "weights":
+    if field.is_keyless:
         return merged_pairs(below, override)
     return {**below, **override} if field.is_pairs else override
 
 
 def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field; for `--weights`, return its texts.
-
-    Raises `UsageError` for a value that does not fit.
-    """
-    if field.option.key == "weights":
-        return tuple(map(str, items))
+    """Return the value of a field. Raises `UsageError` for a value that does not fit."""
     try:
         return read_values(field, items)
     except ValueError as error:

@@ -11,9 +11,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option, tables_option
 from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
 
@@ -113,7 +111,7 @@ def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], m
 
 def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and the failures on stderr."""
-    from hybrid.cli.score import print_failures
+    from hybrid.cli._print import print_failures
     from hybrid.display.tables import RENDERERS, Column, Table
 
     print_failures([f"{line} ({verdict.solver})" for verdict in verdicts for line in verdict.failed])

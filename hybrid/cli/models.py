@@ -12,8 +12,7 @@ from click.core import ParameterSource
 
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option, tables_option
 from hybrid.cli._run_options import model_options, settings_of
 from hybrid.display.terminal import TEXT, Shape, pasteable
 
@@ -48,7 +47,7 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     for parameter in model_options():
         value = context.params[str(parameter.name)]
         if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
-            values = value if isinstance(value, tuple) else (value,)
+            values = [f"{key}={part}" for key, part in value.items()] if isinstance(value, dict) else [value]
             words += [word for item in values for word in (parameter.opts[0], str(item))]
     words += checked.options
     if as_json:
@@ -80,7 +79,7 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
     Example:
       hybrid models serve vllm:Qwen/Qwen2.5-VL-7B-Instruct --server-arg max-model-len=16384
     """
-    from hybrid.config.pairs import pairs
+    from hybrid.config.values import pairs
     from hybrid.core.errors import UsageError
     from hybrid.models import STARTED
     from hybrid.models.served.commands import command_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option
 from hybrid.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _of_data(data: Path, name: str | None) -> Design:
     from collections import Counter
 
     from hybrid.benchmarks.base import Benchmark
-    from hybrid.cli._questions_file import benchmark_of
+    from hybrid.cli._run_options import benchmark_of
     from hybrid.core.images import ImageStore, home
     from hybrid.plugins.registry import load
     from hybrid.running.data import mount, questions

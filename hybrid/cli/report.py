@@ -12,8 +12,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.progress_bar import with_progress
@@ -81,7 +80,7 @@ def command(
       hybrid report runs/real runs/blank -o site --sample-errors 10
       hybrid report runs/real -o site --tags tags.json
     """
-    from hybrid.cli.score import print_failures
+    from hybrid.cli._print import print_failures
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site

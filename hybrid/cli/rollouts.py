@@ -24,7 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option
 from hybrid.core.errors import HybridError, UsageError
 from hybrid.core.secrets import redact
 from hybrid.display.notes import tell

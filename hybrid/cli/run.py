@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli import _complete
-from hybrid.cli._configured import Configured, options_of, variants_of
+from hybrid.cli import _option_types as types
+from hybrid.cli._configured import BenchmarkArgument, Configured, options_of, variants_of
 from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, click_option, shared_option
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option, tables_option
 from hybrid.cli._run_options import config_of, run_options
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet, tell
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ScoreReport
 
 
-BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=_complete.benchmark_lists)
+BENCHMARK_ARGUMENT = BenchmarkArgument([BENCHMARK], shell_complete=types.benchmark_lists)
 
 
 @click.command(
@@ -125,10 +123,10 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
 
 def _show(run: ResolvedRun, options: Mapping[str, Any], results: AskedRuns) -> Sequence[str]:
     """Print the scores of a run."""
-    from hybrid.cli.score import show
+    from hybrid.cli._print import show_scores
 
     report = scores_of(run, options["unanswered"], allow_failed=options["allow_failed"])
-    show(report, options["tables"], as_json=options["json"])
+    show_scores(report, options["tables"], as_json=options["json"])
     failures = {**report.failures, **results.failures}
     return [*report.damage, *(f"{question}: {reason}" for question, reason in failures.items())]
 

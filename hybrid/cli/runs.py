@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._options import tables_option
@@ -79,7 +78,7 @@ def list_(
 
 
 @command.command("show")
-@click.argument("run", type=types.FOLDER, shell_complete=_complete.runs)
+@click.argument("run", type=types.FOLDER, shell_complete=types.runs)
 @click.option(
     "--only",
     multiple=True,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -12,21 +10,14 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._field_options import shared_option
-from hybrid.cli._head import paint_head
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import path_option
+from hybrid.cli._options import logging_options_of, path_option, tables_option
+from hybrid.cli._print import print_failures, show_scores
 from hybrid.core.errors import UsageError
-from hybrid.core.secrets import redact
-from hybrid.display.terminal import TEXT, Shape
+from hybrid.display.terminal import Shape
 
 if TYPE_CHECKING:
     from hybrid.scoring.paths import ScoreArguments
-    from hybrid.scoring.reports import ScoreReport
-
-
-FAILED_SHOWN = 20
 
 
 @click.command("score", cls=Grouped)
@@ -69,23 +60,6 @@ def command(paths: tuple[Path, ...], as_json: bool, tables: Shape, **options: Un
     if as_json and options["published"]:
         raise UsageError("--published prints tables: leave out --json")
     report = score_paths(paths, **options)
-    show(report, tables, as_json=as_json)
+    show_scores(report, tables, as_json=as_json)
     print_failures(report.failed)
     return 3 if report.failed else 0
-
-
-def show(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
-    """Print the numbers as tables or as JSON."""
-    if as_json:
-        click.echo(json.dumps(report.as_json()))
-    elif report.solvers:
-        form = TEXT[tables]
-        click.echo(paint_head(report.render(form), form))
-
-
-def print_failures(lines: Sequence[str]) -> None:
-    """Print the first failures on stderr, without secrets, and the number of further failures."""
-    for line in lines[:FAILED_SHOWN]:
-        click.echo(f"failed: {redact(line)}", err=True)
-    if len(lines) > FAILED_SHOWN:
-        click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more", err=True)

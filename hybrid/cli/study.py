@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import Grouped
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import FORMS, form_options
+from hybrid.cli._options import FORMS, form_options, logging_options_of
 from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import command as run_command
@@ -40,13 +38,13 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
 
 
 @click.command("study", cls=Grouped, rare=RARE)
-@click.argument("benchmark", required=False, shell_complete=_complete.benchmarks)
+@click.argument("benchmark", required=False, shell_complete=types.benchmarks)
 @click.option(
     "--solver",
     type=types.SOLVER,
     default="controller",
     show_default=True,
-    shell_complete=_complete.solvers,
+    shell_complete=types.solvers,
     help="The one with tools.",
 )
 @click.option(
@@ -198,7 +196,7 @@ def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
 
 def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
-    from hybrid.cli._head import paint_head
+    from hybrid.cli._print import paint_head
     from hybrid.display.tables import RENDERERS
     from hybrid.scoring.head import flag_captions
     from hybrid.scoring.study_tables import study_tables

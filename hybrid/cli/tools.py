@@ -14,9 +14,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._logging_options import logging_options_of
-from hybrid.cli._options import tables_option
-from hybrid.cli._path import check_name_conflict, path_option
+from hybrid.cli._options import check_name_conflict, logging_options_of, path_option, tables_option
 from hybrid.cli._tool_args import arguments_of
 from hybrid.cli._tool_cache import cache, open_cache
 from hybrid.cli._tool_card import show

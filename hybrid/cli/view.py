@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from hybrid.cli import _complete
 from hybrid.cli import _option_types as types
-from hybrid.cli._path import path_option
+from hybrid.cli._options import path_option
 
 
 @click.command("view")
-@click.argument("runs", type=types.FOLDER, nargs=-1, required=True, metavar="RUN...", shell_complete=_complete.runs)
+@click.argument("runs", type=types.FOLDER, nargs=-1, required=True, metavar="RUN...", shell_complete=types.runs)
 @click.option("--port", type=types.PORT, default=0, show_default=True, help="0 for a free port.")
 @click.option("--title", default="", help="[default: the benchmark's name]")
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser of this machine.")

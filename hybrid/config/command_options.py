@@ -7,64 +7,56 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Final, Literal
 
-from hybrid.config.option import ASK, OUTPUT
-from hybrid.config.plugin_path import PATH
+from hybrid.config.option import ASK, NOT_IDENTITY, OUTPUT, Option, declare
+from hybrid.plugins.registry import PATH_VARIABLE
+
+# The code found in the folders is part of a run's configuration (`hybrid/serving/sources.py`); the folders are not.
+PATH: Final = Option(
+    "--path",
+    "Also find tools, solvers, benchmarks, models, sections and exports in DIR. DIR contains folders with these names "
+    f"(graphs and baselines for solvers), or tools. Repeatable, in addition to ${PATH_VARIABLE}. Formerly --tool-path.",
+    "tools",
+    metavar="DIR",
+    kept=False,
+    variable=PATH_VARIABLE,
+)
+FORMER_PATH_NAME: Final = "--tool-path"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
     """Options of a command that asks questions. Each option is a field, as in `RunConfig`."""
 
-    config: Annotated[
-        Path | None,
-        ASK(
-            "--config FILE|RUN",
-            "Options from a YAML or JSON file, or from a run. A file has a line KEY: VALUE per option; a run is given "
-            "by its folder or manifest.",
-            common=True,
-            kept=False,
-        ),
-    ] = None
-    path: Annotated[tuple[Path, ...], PATH] = ()
-    unanswered: Annotated[
-        Literal["wrong", "guess"] | None,
-        OUTPUT(
-            "--unanswered",
-            "Score of a question without a readable answer, in every number of the output and for every solver: wrong, "
-            "as the  benchmarks' own scripts count, or the expected score of a guess.  [default: wrong]",
-            varied=False,
-        ),
-    ] = None
-    allow_failed: Annotated[
-        bool,
-        OUTPUT(
-            "--allow-failed",
-            "Test differences even if more than 1 % of the questions failed.",
-            varied=False,
-        ),
-    ] = False
-    dry_run: Annotated[
-        bool,
-        OUTPUT("--dry-run", "Only print the planned questions, cost and problems.", kept=False),
-    ] = False
-    tables: Annotated[
-        Literal["wide", "narrow", "auto"],
-        OUTPUT(
-            "--tables",
-            "narrow keeps text within 80 columns: long names are folded, and columns are printed in blocks below "
-            "each other; auto is narrow in a terminal of fewer than 100 columns.",
-            kept=False,
-        ),
-    ] = "auto"
-    json: Annotated[bool, OUTPUT("--json", "One JSON object on stdout, everything else on stderr.", kept=False)] = False
-    verbose: Annotated[
-        bool, OUTPUT("--verbose", "Also show retries and tool faults, as in a run's log.txt.", kept=False)
-    ] = False
-    quiet: Annotated[bool, OUTPUT("--quiet", "Show no progress and no note, only results and errors.", kept=False)] = (
-        False
+    config: Path | None = ASK(
+        "--config FILE|RUN",
+        "Options from a YAML or JSON file, or from a run. A file has a line KEY: VALUE per option; a run is given "
+        "by its folder or manifest.",
+        None,
+        common=True,
+        kept=False,
     )
-    debug: Annotated[
-        bool, OUTPUT("--debug", "Show the traceback of a tool that fails, with file and line.", kept=False)
-    ] = False
+    path: tuple[Path, ...] = declare(PATH, (), NOT_IDENTITY)
+    unanswered: Literal["wrong", "guess"] | None = OUTPUT(
+        "--unanswered",
+        "Score of a question without a readable answer, in every number of the output and for every solver: wrong, "
+        "as the  benchmarks' own scripts count, or the expected score of a guess.  [default: wrong]",
+        None,
+        varied=False,
+    )
+    allow_failed: bool = OUTPUT(
+        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False, varied=False
+    )
+    dry_run: bool = OUTPUT("--dry-run", "Only print the planned questions, cost and problems.", False, kept=False)
+    tables: Literal["wide", "narrow", "auto"] = OUTPUT(
+        "--tables",
+        "narrow keeps text within 80 columns: long names are folded, and columns are printed in blocks below "
+        "each other; auto is narrow in a terminal of fewer than 100 columns.",
+        "auto",
+        kept=False,
+    )
+    json: bool = OUTPUT("--json", "One JSON object on stdout, everything else on stderr.", False, kept=False)
+    verbose: bool = OUTPUT("--verbose", "Also show retries and tool faults, as in a run's log.txt.", False, kept=False)
+    quiet: bool = OUTPUT("--quiet", "Show no progress and no note, only results and errors.", False, kept=False)
+    debug: bool = OUTPUT("--debug", "Show the traceback of a tool that fails, with file and line.", False, kept=False)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from hybrid.config import RunConfig
+from hybrid.config.command_options import PATH
 from hybrid.config.option import option_fields
-from hybrid.config.plugin_path import PATH
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, get_args
+from typing import Any, Final
 
-from hybrid.config.durations import seconds_of
 from hybrid.config.memory import memory_to_use
-from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, model_arg, option_fields, refuse_too_small
-from hybrid.config.pairs import pairs
+from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, model_arg, option_fields, refuse_unfit
+from hybrid.config.values import pairs, seconds_of
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.core.errors import UsageError
 from hybrid.core.timing import QUEUE_S
@@ -75,103 +74,88 @@ def parse_price(text: str) -> Price:
 class ModelSettings:
     """Settings of model calls; None leaves an option to the provider."""
 
-    base_url: Annotated[
-        str | None,
-        MODEL(
-            "--base-url URL",
-            "An OpenAI-compatible server. For example http://127.0.0.1:8000/v1. The variable applies to models of "
-            "the provider in HYBRID_MODEL, or of openai without it.",
-            common="run",
-            form="address",
-            variable="HYBRID_BASE_URL",
-            about_variable="for models of the provider that `HYBRID_MODEL` names, `openai` without it",
-        ),
-    ] = None
-    image_detail: Annotated[str | None, MODEL("--image-detail", "OpenAI: low, high or auto.")] = None
+    base_url: str | None = MODEL(
+        "--base-url URL",
+        "An OpenAI-compatible server. For example http://127.0.0.1:8000/v1. The variable applies to models of "
+        "the provider in HYBRID_MODEL, or of openai without it.",
+        None,
+        common="run",
+        form="address",
+        variable="HYBRID_BASE_URL",
+        about_variable="for models of the provider that `HYBRID_MODEL` names, `openai` without it",
+    )
+    image_detail: str | None = MODEL("--image-detail", "OpenAI: low, high or auto.", None)
     # Largest width x height of images sent.
-    max_pixels: Annotated[
-        int | None, MODEL("--max-pixels N", "Scale larger images down to at most this many pixels.", at_least=1)
-    ] = None
-    reasoning_effort: Annotated[str | None, MODEL("--reasoning-effort WORD", "Effort of a reasoning model.")] = None
-    thoughts: Annotated[
-        Thoughts, MODEL("--reasoning", "Whether the model's own reasoning is sent back to it between turns.")
-    ] = "keep"
-    stream: Annotated[
-        Streaming,
-        MODEL(
-            "--stream",
-            "Whether replies come in pieces (OpenAI's chat API). auto: only if the server requires it or does it "
-            "anyway.",
-        ),
-    ] = "auto"
-    max_tokens: Annotated[
-        int | None, MODEL("--max-tokens N", "Longest reply of the model.", common="run", at_least=1)
-    ] = None
-    temperature: Annotated[float | None, model_arg("temperature", at_least=0)] = 0.0
+    max_pixels: int | None = MODEL(
+        "--max-pixels N", "Scale larger images down to at most this many pixels.", None, at_least=1
+    )
+    reasoning_effort: str | None = MODEL("--reasoning-effort WORD", "Effort of a reasoning model.", None)
+    thoughts: Thoughts = MODEL(
+        "--reasoning", "Whether the model's own reasoning is sent back to it between turns.", "keep"
+    )
+    stream: Streaming = MODEL(
+        "--stream",
+        "Whether replies come in pieces (OpenAI's chat API). auto: only if the server requires it or does it anyway.",
+        "auto",
+    )
+    max_tokens: int | None = MODEL("--max-tokens N", "Longest reply of the model.", None, common="run", at_least=1)
+    temperature: float | None = model_arg("temperature", 0.0, at_least=0)
     seed: int | None = None
     # Timeout of one HTTP request; for a stream it limits each gap, and ten times this value limits the total.
-    timeout_s: Annotated[float, model_arg("timeout_s")] = 120.0
-    wait_for_server: Annotated[
-        str | None, MODEL("--wait-for-server TIME", "How long to wait for a server that is down: 2h, 90m.")
-    ] = None
+    timeout_s: float = model_arg("timeout_s", 120.0)
+    wait_for_server: str | None = MODEL(
+        "--wait-for-server TIME", "How long to wait for a server that is down: 2h, 90m.", None
+    )
     # Arguments of a server that this program starts (`models/served`).
-    server_args: Annotated[
-        Mapping[str, str],
-        MODEL(
-            "--server-arg KEY=VALUE",
-            "An argument of the server that vllm:, sglang: or llamacpp: starts, without dashes; on and off switch "
-            "flags. May be given several times.",
-        ),
-    ] = field(default_factory=dict)
-    batch: Annotated[
-        bool, MODEL("--batch", "Ask through the provider's batch API, in rounds, for half the price and hours later.")
-    ] = False
-    batch_wait: Annotated[
-        str, MODEL("--batch-wait TIME", "How long a round of batches waits for its last request.")
-    ] = "10m"
-    batch_tail: Annotated[int, MODEL("--batch-tail N", "Ask directly once fewer questions are left.", at_least=0)] = 0
+    server_args: Mapping[str, str] = MODEL(
+        "--server-arg KEY=VALUE",
+        "An argument of the server that vllm:, sglang: or llamacpp: starts, without dashes; on and off switch "
+        "flags. May be given several times.",
+        {},
+    )
+    batch: bool = MODEL(
+        "--batch", "Ask through the provider's batch API, in rounds, for half the price and hours later.", False
+    )
+    batch_wait: str = MODEL("--batch-wait TIME", "How long a round of batches waits for its last request.", "10m")
+    batch_tail: int = MODEL("--batch-tail N", "Ask directly once fewer questions are left.", 0, at_least=0)
     # Number of retries after a failed request.
-    retries: Annotated[int, model_arg("retries", at_least=0)] = 3
+    retries: int = model_arg("retries", 3, at_least=0)
     # Other values of `--model-arg KEY=VALUE`, passed on to the provider.
-    extra: Annotated[
-        Mapping[str, Json],
-        MODEL(
-            "--model-arg K=V",
-            "Any other option of the model, such as price=IN/OUT. price is in USD per million tokens "
-            "(IN/OUT/CACHED/WRITTEN if the provider's cache has prices); temperature, timeout_s, retries, "
-            "keep_images, prompt_cache=on|off, frame, tool_pictures=inside|beside and image_limits=NAME:N,... are "
-            "hybrid's own; other keys go to the provider.",
-            common=True,
-        ),
-    ] = field(default_factory=dict)
-    tool_calling: Annotated[
-        ToolCalling, TOOLS("--tool-calling", "How the model calls tools: by the provider's interface or in text.")
-    ] = "auto"
+    extra: Mapping[str, Json] = MODEL(
+        "--model-arg K=V",
+        "Any other option of the model, such as price=IN/OUT. price is in USD per million tokens "
+        "(IN/OUT/CACHED/WRITTEN if the provider's cache has prices); temperature, timeout_s, retries, "
+        "keep_images, prompt_cache=on|off, frame, tool_pictures=inside|beside and image_limits=NAME:N,... are "
+        "hybrid's own; other keys go to the provider.",
+        {},
+        common=True,
+    )
+    tool_calling: ToolCalling = TOOLS(
+        "--tool-calling", "How the model calls tools: by the provider's interface or in text.", "auto"
+    )
     device: str | None = None
     # Number of images that stay in a request, in addition to those of the opening message.
-    keep_images: Annotated[int, model_arg("keep_images", at_least=0)] = 8
-    keep_pictures: Annotated[
-        str,
-        TOOLS(
-            "--keep-pictures WORD|N",
-            "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none after its turn). "
-            "A dropped picture is sent again if the model names it.  [default: the last 8, and none is sent again]",
-        ),
-    ] = ""
+    keep_images: int = model_arg("keep_images", 8, at_least=0)
+    keep_pictures: str = TOOLS(
+        "--keep-pictures WORD|N",
+        "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none after its turn). "
+        "A dropped picture is sent again if the model names it.  [default: the last 8, and none is sent again]",
+        "",
+    )
     # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
-    tool_pictures: Annotated[ToolPictures, model_arg("tool_pictures")] = "auto"
+    tool_pictures: ToolPictures = model_arg("tool_pictures", "auto")
     # The server's limits on pictures, `least_side:28,most_ratio:200` (`models/picture_limits.py`).
-    image_limits: Annotated[str, model_arg("image_limits")] = ""
+    image_limits: str = model_arg("image_limits", "")
     # Results of a run's probe, not options: whether tools' pictures are sent inside the tool message, and keys to merge
     # into the request body so that the chat template keeps the thinking.
     results_inside: bool = False
     thinking_switch: Mapping[str, Json] = field(default_factory=dict)
-    price: Annotated[Price | None, model_arg("price")] = None
+    price: Price | None = model_arg("price", None)
     # Whether requests use providers' prompt caches (`models/prompt_cache.py`).
-    prompt_cache: Annotated[bool, model_arg("prompt_cache")] = True
+    prompt_cache: bool = model_arg("prompt_cache", True)
 
     def __post_init__(self) -> None:
-        refuse_too_small(self)
+        refuse_unfit(self)
         if self.wait_for_server is not None:
             seconds_of(self.wait_for_server)
         seconds_of(self.batch_wait, "--batch-wait")
@@ -179,13 +163,7 @@ class ModelSettings:
             raise UsageError(f"timeout_s={self.timeout_s}: must be above 0")
         if self.keep_pictures not in ("", *KEPT) and not re.fullmatch("[0-9]{1,6}", self.keep_pictures):
             raise UsageError(f"--keep-pictures {self.keep_pictures}: choose {', '.join(KEPT)}, or a number")
-        if self.tool_pictures not in get_args(ToolPictures):
-            raise UsageError(
-                f"--model-arg tool_pictures={self.tool_pictures}: choose {', '.join(get_args(ToolPictures))}"
-            )
         read_image_limits(self.image_limits)
-        if self.tool_calling not in ("native", "text", "auto"):
-            raise UsageError(f"--tool-calling {self.tool_calling}: choose native, text or auto")
 
     @property
     def pictures_kept(self) -> int:
@@ -253,7 +231,7 @@ def _checked(field: OptionField, value: Json) -> object:
         return value == "on"
     if value is None and field.optional:
         return None
-    if field.option.name in ("tool_pictures", "image_limits"):
+    if field.type is str or field.words:
         return str(value)
     if isinstance(value, bool) or not isinstance(value, int if field.type is int else int | float):
         raise UsageError(f"{wrong} a {'whole ' if field.type is int else ''}number")
@@ -264,59 +242,47 @@ def _checked(field: OptionField, value: Json) -> object:
 class BackendChoice:
     """Allowed code and weights of the tools, their device, and the limit of loaded weights."""
 
-    backend: Annotated[
-        Backends,
-        TOOLS("--backend", "How tools compute. auto uses learned networks if their weights are on disk.", common=True),
-    ] = "auto"
-    weights: Annotated[
-        Mapping[str, str],
-        TOOLS(
-            "--weights [TOOL=]DIR",
-            "Weights of a tool's learned backend. DIR is a folder or an id of the hub; TOOL= may be left out if only "
-            "one tool loads weights.",
-            common="run",
-        ),
-    ] = field(default_factory=dict)
+    backend: Backends = TOOLS(
+        "--backend", "How tools compute. auto uses learned networks if their weights are on disk.", "auto", common=True
+    )
+    weights: Mapping[str, str] = TOOLS(
+        "--weights [TOOL=]DIR",
+        "Weights of a tool's learned backend. DIR is a folder or an id of the hub; TOOL= may be left out if only "
+        "one tool loads weights.",
+        {},
+        common="run",
+    )
     # Device of learned backends: `cpu`, `mps`, `cuda` (all GPUs), `cuda:N,cuda:M`, or `auto`.
-    device: Annotated[
-        str,
-        TOOLS(
-            "--device D",
-            "auto, cpu, mps, cuda (all) or cuda:N,cuda:M.",
-            common=True,
-            form="device",
-            variable="HYBRID_DEVICE",
-        ),
-    ] = CPU
+    device: str = TOOLS(
+        "--device D",
+        "auto, cpu, mps, cuda (all) or cuda:N,cuda:M.",
+        CPU,
+        common=True,
+        form="device",
+        variable="HYBRID_DEVICE",
+    )
     # Limit for loaded weights, by their size on disk; the least recently used are unloaded. None means no limit.
-    memory_bytes: Annotated[
-        int | None,
-        TOOLS("--tool-memory GB", "Weights of tools kept loaded at once on a device.", at_least=0, form="GB"),
-    ] = None
+    memory_bytes: int | None = TOOLS(
+        "--tool-memory GB", "Weights of tools kept loaded at once on a device.", None, at_least=0, form="GB"
+    )
     # Accept learned weights without their known-answer checks: only for weights that are random by design.
-    unchecked: Annotated[
-        bool,
-        TOOLS(
-            "--unchecked-weights",
-            "Use learned weights without checking their known-answer images; the run is labelled, as by --allow.",
-        ),
-    ] = False
-    dtype: Annotated[
-        Dtypes,
-        TOOLS(
-            "--tool-dtype",
-            "Floating-point precision of the networks. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card "
-            "says that it changes no decision.",
-        ),
-    ] = "auto"
-    compiled: Annotated[
-        bool,
-        TOOLS(
-            "--tool-compile",
-            "Compile tools' networks (torch.compile) as they load. It counts towards --max-load-seconds, not towards "
-            "any question.",
-        ),
-    ] = False
+    unchecked: bool = TOOLS(
+        "--unchecked-weights",
+        "Use learned weights without checking their known-answer images; the run is labelled, as by --allow.",
+        False,
+    )
+    dtype: Dtypes = TOOLS(
+        "--tool-dtype",
+        "Floating-point precision of the networks. auto: float32; on CUDA TF32, and bfloat16 for a tool whose card "
+        "says that it changes no decision.",
+        "auto",
+    )
+    compiled: bool = TOOLS(
+        "--tool-compile",
+        "Compile tools' networks (torch.compile) as they load. It counts towards --max-load-seconds, not towards "
+        "any question.",
+        False,
+    )
 
 
 @dataclass(frozen=True)
@@ -327,23 +293,19 @@ class ServiceOptions(BackendChoice):
     timeout_s: float = 300.0
     # Longest time that a request may wait in the queue or for weights to load.
     queue_s: float = QUEUE_S
-    pictures: Annotated[
-        Pictures,
-        TOOLS(
-            "--pictures",
-            "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) if made from a JPEG, "
-            "else as PNG.",
-        ),
-    ] = "auto"
+    pictures: Pictures = TOOLS(
+        "--pictures",
+        "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) if made from a JPEG, "
+        "else as PNG.",
+        "auto",
+    )
     # Share of its GPU that a tool actor reserves in the cluster, 0..1.
-    gpu_share: Annotated[
-        float,
-        LIMITS(
-            "--tool-gpu SHARE",
-            "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
-            form="amount",
-        ),
-    ] = 1.0
+    gpu_share: float = LIMITS(
+        "--tool-gpu SHARE",
+        "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
+        1.0,
+        form="amount",
+    )
     # Seconds for which a batch that is not full waits for requests that are being decoded.
     coming_s: float = COMING_WAIT_S
     # Threads that decode, draw and encode for a learned tool, and run the weight-free ones: a GPU needs many.
@@ -354,14 +316,12 @@ class ServiceOptions(BackendChoice):
     # Longest time for importing the modules of a tool.
     import_s: float = 60.0
     # Longest time for loading the weights of a tool, including download.
-    load_s: Annotated[
-        float,
-        LIMITS(
-            "--max-load-seconds S",
-            "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
-            form="amount",
-        ),
-    ] = LOAD_S
+    load_s: float = LIMITS(
+        "--max-load-seconds S",
+        "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
+        LOAD_S,
+        form="amount",
+    )
     # Longest time without a sign of life: a tool that blocks the interpreter stops all others.
     silence_s: float = 30.0
     # Seconds for which work continues after its last caller has left.
@@ -377,15 +337,13 @@ class Limits:
     `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
 
-    tool_calls: Annotated[int, LIMITS("--max-tool-calls N", "Tool calls per question.", common=True, at_least=0)] = 8
-    turns: Annotated[int, LIMITS("--max-turns N", "Model calls per ask.", common="run", at_least=1)] = 8
-    seconds: Annotated[float | None, LIMITS("--max-seconds S", "Running time per question.", form="amount")] = 600.0
-    tokens: Annotated[
-        int | None, LIMITS("--max-total-tokens N", "Tokens read and written per question.", at_least=1)
-    ] = None
-    cost_usd: Annotated[
-        float | None, LIMITS("--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", form="amount")
-    ] = None
+    tool_calls: int = LIMITS("--max-tool-calls N", "Tool calls per question.", 8, common=True, at_least=0)
+    turns: int = LIMITS("--max-turns N", "Model calls per ask.", 8, common="run", at_least=1)
+    seconds: float | None = LIMITS("--max-seconds S", "Running time per question.", 600.0, form="amount")
+    tokens: int | None = LIMITS("--max-total-tokens N", "Tokens read and written per question.", None, at_least=1)
+    cost_usd: float | None = LIMITS(
+        "--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", None, form="amount"
+    )
 
 
 @dataclass(frozen=True)
@@ -404,22 +362,18 @@ class Objects:
 class RunLimits:
     """Budgets of one command, counted from its start; None means no limit. They are not part of a run's identity."""
 
-    model_calls: Annotated[
-        int | None, LIMITS("--run-max-calls N", "Model calls of this command.", at_least=1, varied=False)
-    ] = None
-    tokens: Annotated[int | None, LIMITS("--run-max-tokens N", "Tokens of this command.", at_least=1, varied=False)] = (
-        None
+    model_calls: int | None = LIMITS(
+        "--run-max-calls N", "Model calls of this command.", None, at_least=1, varied=False
     )
-    seconds: Annotated[
-        float | None, LIMITS("--run-max-seconds S", "Wall time of this command.", form="amount", varied=False)
-    ] = None
-    cost_usd: Annotated[
-        float | None,
-        LIMITS(
-            "--run-max-cost USD",
-            "USD of this command; needs --model-arg price=IN/OUT.",
-            common=True,
-            form="amount",
-            varied=False,
-        ),
-    ] = None
+    tokens: int | None = LIMITS("--run-max-tokens N", "Tokens of this command.", None, at_least=1, varied=False)
+    seconds: float | None = LIMITS(
+        "--run-max-seconds S", "Wall time of this command.", None, form="amount", varied=False
+    )
+    cost_usd: float | None = LIMITS(
+        "--run-max-cost USD",
+        "USD of this command; needs --model-arg price=IN/OUT.",
+        None,
+        common=True,
+        form="amount",
+        varied=False,
+    )

@@ -10,8 +10,9 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from functools import cache
-from typing import Final, get_type_hints
+from typing import Final
 
 from hybrid.config.option import AffectsRunId, Concern
 from hybrid.config.run_config import RunConfig
@@ -24,12 +25,8 @@ MAX_MODEL_LENGTH = 40
 @cache
 def counting(config: type) -> Mapping[str, AffectsRunId]:
     """Return the fields of a configuration that distinguish runs, with their marks."""
-    return {
-        name: mark
-        for name, hint in get_type_hints(config, include_extras=True).items()
-        for mark in hint.__metadata__
-        if isinstance(mark, AffectsRunId)
-    }
+    marks = {option_field.name: option_field.metadata["identity"] for option_field in fields(config)}
+    return {name: mark for name, mark in marks.items() if isinstance(mark, AffectsRunId)}
 
 
 def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,19 +1,19 @@
 """Declarations of a configuration's fields, from which command line, files, environment and docs are derived.
 
-limit: Annotated[int | None, NOT_IDENTITY, ASK("--limit N", "Number of questions.", at_least=1)] = None
+limit: int | None = ASK("--limit N", "Number of questions.", None, identity=NOT_IDENTITY, at_least=1)
 
-for field in option_fields(RunConfig):
-    field.option.name, field.type, field.default
+for option_field in option_fields(RunConfig):
+    option_field.option.name, option_field.type, option_field.default
 """
 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
-from functools import cache, partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from hybrid.core.errors import UsageError
 
@@ -52,7 +52,9 @@ IDENTITY_OF_MODEL: Final = AffectsRunId("model", of="model")
 # Marks an option whose effect is recorded with each affected solver.
 IDENTITY_OF_SOLVERS: Final = "solvers"
 # Marks an option that may change when a run is resumed.
-NOT_IDENTITY: Final = None
+NOT_IDENTITY: Final = "no"
+# Of a field in a group of options, the group's field has the mark.
+Identity = AffectsRunId | Literal["solvers", "no"] | None
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,11 @@ class Option:
     # The environment variable that sets its default.
     variable: str = ""
     about_variable: str = ""
-    # Whether a manifest records it among the options of a run.
+    # Whether a manifest records it among the options of a run. An option for one command only is left out, so that
+    # `--config RUN` derives a new folder, and does not send data to a trace collector unless asked to.
     kept: bool = True
-    # Whether a list of values in a file starts one run per value.
+    # Whether a list of values in a file starts one run per value. False if the option does not distinguish runs or
+    # would leave nothing to compare.
     varied: bool = True
     # Types that Python code may pass in addition to a name: `BaseChatModel`.
     python_type: str = ""
@@ -99,44 +103,61 @@ class Option:
         """The name without dashes, as in a file: `max-turns`."""
         return self.name.removeprefix("--")
 
-    @property
-    def brief(self) -> str:
-        """The first sentence of the help."""
-        return self.help.partition(". ")[0].rstrip(".")
+
+T = TypeVar("T")
 
 
-def option(group: Group, words: str, text: str, **more: Any) -> Option:
-    """Return an option from its notation on the command line, such as `-o --out DIR`, and its help text.
+def declare(option: Option, default: T, identity: Identity) -> T:
+    """Return the dataclass field of an option, typed as its value."""
+    metadata = {"option": option, "identity": identity}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: cast(T, default.copy()), metadata=metadata)
+    return field(default=default, metadata=metadata)
 
-    `more` are fields of `Option`.
+
+def part(factory: Callable[[], T], *, identity: Identity, options: Mapping[str, Option] | None = None) -> T:
+    """Return the dataclass field of a part of the configuration that is not a single option, typed as its value.
+
+    Args:
+        factory: makes the default.
+        identity: what the part contributes to the identity of a run.
+        options: for a group of options, those that its fields have here; None for their own.
     """
-    names = [word for word in words.split() if word.startswith("-")]
-    metavar = words.removeprefix(" ".join(names)).strip()
-    return Option(names[-1], text, group, short="".join(names[:-1]), metavar=metavar, **more)
-
-
-ASK: Final = partial(option, "ask")
-MODEL: Final = partial(option, "model")
-TOOLS: Final = partial(option, "tools")
-LIMITS: Final = partial(option, "limits")
-OUTPUT: Final = partial(option, "output")
-
-
-def setting(key: str, text: str, **more: Any) -> Option:
-    """Return an option that is a key of `--setting KEY=VALUE`."""
-    return Option(key, text, parent="--setting", **more)
-
-
-def model_arg(key: str, **more: Any) -> Option:
-    """Return an option that is a key of `--model-arg KEY=VALUE`."""
-    return Option(key, parent="--model-arg", **more)
+    return field(default_factory=factory, metadata={"option": options, "identity": identity})
 
 
 @dataclass(frozen=True)
-class SubOptions:
-    """Marks a field that holds a group of options: which fields of the group have an option here, and its notation."""
+class OptionGroup:
+    """Declares options under one heading: `LIMITS("--max-turns N", "Model calls per ask.", 8, at_least=1)`."""
 
-    options: Mapping[str, Option]
+    name: Group
+
+    def __call__(self, words: str, text: str, default: T, *, identity: Identity = None, **more: Any) -> T:
+        """Declare an option from its notation on the command line, such as `-o --out DIR`, and its help text.
+
+        `more` are fields of `Option`.
+        """
+        names = [word for word in words.split() if word.startswith("-")]
+        metavar = words.removeprefix(" ".join(names)).strip()
+        option = Option(names[-1], text, self.name, short="".join(names[:-1]), metavar=metavar, **more)
+        return declare(option, default, identity)
+
+
+ASK: Final = OptionGroup("ask")
+MODEL: Final = OptionGroup("model")
+TOOLS: Final = OptionGroup("tools")
+LIMITS: Final = OptionGroup("limits")
+OUTPUT: Final = OptionGroup("output")
+
+
+def setting(key: str, text: str, default: T, *, identity: Identity = None, **more: Any) -> T:
+    """Declare an option that is a key of `--setting KEY=VALUE`."""
+    return declare(Option(key, text, parent="--setting", **more), default, identity)
+
+
+def model_arg(key: str, default: T, *, identity: Identity = None, at_least: float | None = None) -> T:
+    """Declare an option that is a key of `--model-arg KEY=VALUE`."""
+    return declare(Option(key, parent="--model-arg", at_least=at_least), default, identity)
 
 
 @dataclass(frozen=True)
@@ -149,8 +170,6 @@ class OptionField:
     type: Any
     optional: bool
     default: Any
-    # Whether it can distinguish runs.
-    counts: bool
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -207,43 +226,38 @@ class OptionField:
 
 def option_fields(config: type, parent: Parent = "") -> tuple[OptionField, ...]:
     """Return the options of a configuration class in the order of its fields, or those of a parent option."""
-    return tuple(field for field in _all_fields(config) if field.option.parent == parent)
+    return tuple(option_field for option_field in _all_fields(config) if option_field.option.parent == parent)
 
 
 @cache
 def _all_fields(config: type) -> tuple[OptionField, ...]:
-    return tuple(_walk(config, (), None, None, counts=False))
+    return tuple(_walk(config))
 
 
-def _walk(
-    group: type, above: tuple[str, ...], only: Mapping[str, Option] | None, defaults: object, *, counts: bool
-) -> Iterator[OptionField]:
-    hints = get_type_hints(group, include_extras=True)
-    for group_field in fields(group):
-        hint = hints[group_field.name]
-        marks = getattr(hint, "__metadata__", ())
-        bare = get_args(hint)[0] if marks else hint
-        path = (*above, group_field.name)
-        default = None if group_field.default is MISSING else group_field.default
+def _walk(group: type, above: tuple[str, ...] = (), defaults: object = None, here: Any = None) -> Iterator[OptionField]:
+    """Yield the options of a group and of the groups in it.
+
+    Args:
+        group: a dataclass.
+        above: names of the fields that contain the group.
+        defaults: the group as its container has it by default.
+        here: options of the group's fields in this container; None for their own.
+    """
+    hints = get_type_hints(group)
+    for part in fields(group):
+        hint, path, option = hints[part.name], (*above, part.name), part.metadata.get("option")
         if defaults is not None:
-            default = getattr(defaults, group_field.name)
-        elif group_field.default_factory is not MISSING:
-            default = group_field.default_factory()
-        affects_identity = (
-            counts or IDENTITY_OF_SOLVERS in marks or any(isinstance(mark, AffectsRunId) for mark in marks)
-        )
-        if is_dataclass(bare) and isinstance(bare, type):
-            renamed = next((mark.options for mark in marks if isinstance(mark, SubOptions)), None)
-            yield from _walk(bare, path, renamed, default, counts=affects_identity)
+            default = getattr(defaults, part.name)
+        else:
+            default = part.default if part.default_factory is MISSING else part.default_factory()
+        if isinstance(hint, type) and is_dataclass(hint):
+            yield from _walk(hint, path, default, option)
             continue
-        options = [mark for mark in marks if isinstance(mark, Option)] if only is None else [only.get(group_field.name)]
-        kind, optional = bare, False
-        if get_origin(bare) in (Union, types.UnionType):
-            parts = [part for part in get_args(bare) if part is not types.NoneType]
-            kind, optional = parts[0], len(parts) < len(get_args(bare))
-        for option in options:
-            if option is not None:
-                yield OptionField(path, option, kind, optional, default, affects_identity)
+        option = option if here is None else here.get(part.name)
+        if option is not None:
+            of_union = get_origin(hint) in (Union, types.UnionType)
+            kinds = [kind for kind in get_args(hint) if kind is not types.NoneType] if of_union else [hint]
+            yield OptionField(path, option, kinds[0], of_union and types.NoneType in get_args(hint), default)
 
 
 def _class(hint: Any) -> type:
@@ -251,14 +265,17 @@ def _class(hint: Any) -> type:
     return kind if isinstance(kind, type) else object
 
 
-def refuse_too_small(group: Any) -> None:
-    """Raise `UsageError` for a value in a group of options below the option's minimum."""
+def refuse_unfit(group: Any) -> None:
+    """Raise `UsageError` for a value in a group of options below the option's minimum, or not among its words."""
     kind: type = type(group)
-    for field in _all_fields(kind):
-        least, value = field.option.at_least, getattr(group, field.path[0])
+    for option_field in _all_fields(kind):
+        option, value = option_field.option, getattr(group, option_field.path[0])
+        least, words = option.at_least, option_field.words
         if least is not None and value is not None and not value >= least:
-            name = f"--{field.option.long.replace('_', '-')}"
-            raise UsageError(f"{name} {value}: must be at least {least:g}")
+            raise UsageError(f"--{option.long.replace('_', '-')} {value}: must be at least {least:g}")
+        if words and value not in words:
+            written = f"{option.parent} {option.name}={value}" if option.parent else f"{option.name} {value}"
+            raise UsageError(f"{written}: choose {', '.join(words)}")
 
 
 def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:

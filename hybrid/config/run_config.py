@@ -9,9 +9,9 @@ are derived from this declaration (`hybrid/config/option.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 from hybrid.config.groups import AUTO, Limits, ModelSettings, Objects, RunLimits, ServiceOptions
 from hybrid.config.option import (
@@ -25,8 +25,9 @@ from hybrid.config.option import (
     OUTPUT,
     TOOLS,
     AffectsRunId,
-    SubOptions,
+    Option,
     model_arg,
+    part,
     setting,
 )
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
@@ -34,19 +35,22 @@ from hybrid.core.errors import UsageError
 from hybrid.core.types import Json, Reasoning
 
 # Settings, by field, of the second model, which describes the images if a model gets captions instead of images.
-OF_CAPTIONER: Final = SubOptions(
-    {
-        "base_url": setting(
-            "caption-url", "its OpenAI-compatible server, as --base-url is the model's", values=("URL",), pattern=r"\S+"
-        ),
-        "price": setting(
-            "caption-price",
-            "its price in USD per million tokens, for budgets of cost",
-            values=("IN/OUT",),
-            pattern=r"\S+",
-        ),
-    }
-)
+OF_CAPTIONER: Final = {
+    "base_url": Option(
+        "caption-url",
+        "its OpenAI-compatible server, as --base-url is the model's",
+        parent="--setting",
+        values=("URL",),
+        pattern=r"\S+",
+    ),
+    "price": Option(
+        "caption-price",
+        "its price in USD per million tokens, for budgets of cost",
+        parent="--setting",
+        values=("IN/OUT",),
+        pattern=r"\S+",
+    ),
+}
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
 NOT_AGAIN: Final = "which cannot be asked for again"
@@ -61,319 +65,293 @@ def own_frame(model: str | None) -> str:
     return "fractions" if model == "embedded" else "pixels"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RunConfig:
     """The options of `hybrid run`. The manifest lists those that are part of the identity, in this order."""
 
-    benchmark: Annotated[str, AffectsRunId("benchmark")] = field(kw_only=False)
-    solvers: Annotated[
-        tuple[str, ...],
-        NOT_IDENTITY,
-        MODEL(
-            "--solver A,B",
-            "Who answers. May be given several times.  [default: controller, mllm, specialist]",
-            common=True,
-            form="solver",
-            python_type="Solver",
-        ),
-    ] = field(default=(), kw_only=False)
-    split: Annotated[
-        str | None, AffectsRunId("split"), ASK("--split NAME", "A split of the data.  [default: the benchmark's first]")
-    ] = None
-    tasks: Annotated[tuple[str, ...], AffectsRunId("tasks"), ASK("--task A,B", "Only these tasks.", common=True)] = ()
-    limit: Annotated[
-        int | None,
-        NOT_IDENTITY,
-        ASK(
-            "--limit N",
-            "Base questions in all, from the tasks in turn.",
-            common=True,
-            at_least=1,
-            varied=False,
-        ),
-    ] = None
+    benchmark: str = field(metadata={"identity": AffectsRunId("benchmark")})
+    solvers: tuple[str, ...] = MODEL(
+        "--solver A,B",
+        "Who answers. May be given several times.  [default: controller, mllm, specialist]",
+        (),
+        identity=NOT_IDENTITY,
+        common=True,
+        form="solver",
+        python_type="Solver",
+    )
+    _: KW_ONLY
+    split: str | None = ASK(
+        "--split NAME", "A split of the data.  [default: the benchmark's first]", None, identity=AffectsRunId("split")
+    )
+    tasks: tuple[str, ...] = ASK("--task A,B", "Only these tasks.", (), identity=AffectsRunId("tasks"), common=True)
+    limit: int | None = ASK(
+        "--limit N",
+        "Base questions in all, from the tasks in turn.",
+        None,
+        identity=NOT_IDENTITY,
+        common=True,
+        at_least=1,
+        varied=False,
+    )
     # Ids of single questions among those that `tasks` and `limit` select.
-    only: Annotated[
-        tuple[str, ...],
-        NOT_IDENTITY,
-        ASK(
-            "--only ID",
-            "Only this question, with its variants. Only among the questions that the other options select. May be "
-            "given "
-            "several times.",
-        ),
-    ] = ()
-    settings: Annotated[
-        Mapping[str, str],
-        AffectsRunId("settings"),
-        ASK(
-            "--setting KEY=VALUE",
-            "A setting of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
-            "repeats=K (every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, "
-            "context=FILE.jsonl. All are in `hybrid benchmarks show NAME`.",
-            common="run",
-        ),
-    ] = field(default_factory=dict)
-    data: Annotated[
-        str,
-        AffectsRunId("data"),
-        ASK(
-            "--data WHERE",
-            "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
-            common=True,
-            variable="HYBRID_DATA_NAME",
-            about_variable="for the benchmark NAME, in capitals: `HYBRID_DATA_BLINK`",
-        ),
-    ] = "hub"
-    images_root: Annotated[
-        Path | None, NOT_IDENTITY, ASK("--images-root DIR", "The folder that image paths in a table are relative to.")
-    ] = None
-    model: Annotated[
-        str | None,
-        IDENTITY_OF_MODEL,
-        MODEL(
-            "--model NAME",
-            "provider:model, hf:DIR_OR_ID, replay:DIR or embedded. vllm:NAME, sglang:NAME and llamacpp:FILE_OR_REPO "
-            "start the server themselves.",
-            common=True,
-            variable="HYBRID_MODEL",
-            python_type="BaseChatModel",
-            about_variable="also the model of the graph in Studio",
-        ),
-    ] = field(default=None, kw_only=False)
-    model_settings: Annotated[ModelSettings, IDENTITY_OF_MODEL] = field(default_factory=ModelSettings)
+    only: tuple[str, ...] = ASK(
+        "--only ID",
+        "Only this question, with its variants. Only among the questions that the other options select. May be "
+        "given several times.",
+        (),
+        identity=NOT_IDENTITY,
+    )
+    settings: Mapping[str, str] = ASK(
+        "--setting KEY=VALUE",
+        "A setting of the benchmark, or how models are asked. For any benchmark: samples=K (vote over K replies), "
+        "repeats=K (every question K times), reasoning=first|none, caption-model=PROVIDER:NAME, "
+        "context=FILE.jsonl. All are in `hybrid benchmarks show NAME`.",
+        {},
+        identity=AffectsRunId("settings"),
+        common="run",
+    )
+    data: str = ASK(
+        "--data WHERE",
+        "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
+        "hub",
+        identity=AffectsRunId("data"),
+        common=True,
+        variable="HYBRID_DATA_NAME",
+        about_variable="for the benchmark NAME, in capitals: `HYBRID_DATA_BLINK`",
+    )
+    images_root: Path | None = ASK(
+        "--images-root DIR", "The folder that image paths in a table are relative to.", None, identity=NOT_IDENTITY
+    )
+    model: str | None = MODEL(
+        "--model NAME",
+        "provider:model, hf:DIR_OR_ID, replay:DIR or embedded. vllm:NAME, sglang:NAME and llamacpp:FILE_OR_REPO "
+        "start the server themselves.",
+        None,
+        identity=IDENTITY_OF_MODEL,
+        common=True,
+        variable="HYBRID_MODEL",
+        python_type="BaseChatModel",
+        about_variable="also the model of the graph in Studio",
+    )
+    model_settings: ModelSettings = part(ModelSettings, identity=IDENTITY_OF_MODEL)
     # Models, solvers and tools passed in by Python code; `model`, `solvers` and `tools` name them.
-    objects: Annotated[Objects, NOT_IDENTITY] = field(default_factory=Objects)
-    protocol: Annotated[
-        Parse,
-        IDENTITY,
-        ASK(
-            "--protocol",
-            "Which parser decides a verdict; official also asks in the papers' wording, without hybrid's format line.",
-        ),
-    ] = "strict"
-    prompts: Annotated[
-        Path | None,
-        AffectsRunId("prompts"),
-        ASK("--prompts FILE", "TOML file with prompt texts that replace hybrid's own.", form="existing file"),
-    ] = None
-    format_line: Annotated[
-        bool,
-        AffectsRunId("prompts"),
-        ASK("--format-line", "The line at a prompt's end that asks for one form of reply.", form="on|off"),
-    ] = True
-    image_labels: Annotated[
-        bool,
-        AffectsRunId(of="model"),
-        ASK(
-            "--image-labels",
-            'The name ("img:1:") before each image; solvers that name images to the model keep it.',
-            form="on|off",
-        ),
-    ] = True
+    objects: Objects = part(Objects, identity=NOT_IDENTITY)
+    protocol: Parse = ASK(
+        "--protocol",
+        "Which parser decides a verdict; official also asks in the papers' wording, without hybrid's format line.",
+        "strict",
+        identity=IDENTITY,
+    )
+    prompts: Path | None = ASK(
+        "--prompts FILE",
+        "TOML file with prompt texts that replace hybrid's own.",
+        None,
+        identity=AffectsRunId("prompts"),
+        form="existing file",
+    )
+    format_line: bool = ASK(
+        "--format-line",
+        "The line at a prompt's end that asks for one form of reply.",
+        True,
+        identity=AffectsRunId("prompts"),
+        form="on|off",
+    )
+    image_labels: bool = ASK(
+        "--image-labels",
+        'The name ("img:1:") before each image; solvers that name images to the model keep it.',
+        True,
+        identity=AffectsRunId(of="model"),
+        form="on|off",
+    )
     # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
     # format of pictures counts for the run; the rest does not count.
-    service: Annotated[ServiceOptions, IDENTITY_OF_SOLVERS] = field(default_factory=lambda: ServiceOptions(device=AUTO))
-    tools: Annotated[
-        tuple[str, ...],
-        AffectsRunId("tools_offered", of="tools_offered"),
-        TOOLS(
-            "--tools A,B",
-            "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own tools.  "
-            "[default: default]",
-            common=True,
-            form="A,B",
-            python_type="Tool",
-        ),
-    ] = ()
-    mcp: Annotated[
-        tuple[str, ...],
-        IDENTITY_OF_SOLVERS,
-        TOOLS(
-            "--mcp SERVER",
-            "Offer the tools of another MCP server too: NAME=URL or NAME=COMMAND; NAME is the first word of their "
-            "names. May be given several times (extra `mcp`).",
-        ),
-    ] = ()
-    mcp_images: Annotated[
-        Mapping[str, str],
-        IDENTITY_OF_SOLVERS,
-        TOOLS(
-            "--mcp-image TOOL=ARGUMENT", "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64]."
-        ),
-    ] = field(default_factory=dict)
-    tool_style: Annotated[
-        str,
-        AffectsRunId("tool_style", if_given=True, of="tools_offered"),
-        TOOLS("--tool-style NAME|FILE", "Form of the tools: plain, a style's name or TOML, auto."),
-    ] = "plain"
-    tool_output: Annotated[
-        ToolOutput,
-        AffectsRunId(of="tools"),
-        TOOLS("--tool-output", "What tools return. All but real are controls.", common=True),
-    ] = "real"
-    show: Annotated[Show, AffectsRunId(of="tools"), TOOLS("--show", "What the model sees of a tool output.")] = "both"
-    overlays: Annotated[
-        bool, NOT_IDENTITY, TOOLS("--overlays", "Also draw the pictures of tool outputs that no model sees.")
-    ] = False
-    images: Annotated[
-        ImageForm, AffectsRunId(of="model"), ASK("--images", "In which form the model gets the images.")
-    ] = "separate"
-    rotate: Annotated[bool, IDENTITY, ASK("--rotate", "Ask every question once for each rotation of its options.")] = (
-        False
+    service: ServiceOptions = part(lambda: ServiceOptions(device=AUTO), identity=IDENTITY_OF_SOLVERS)
+    tools: tuple[str, ...] = TOOLS(
+        "--tools A,B",
+        "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own tools.  "
+        "[default: default]",
+        (),
+        identity=AffectsRunId("tools_offered", of="tools_offered"),
+        common=True,
+        form="A,B",
+        python_type="Tool",
+    )
+    mcp: tuple[str, ...] = TOOLS(
+        "--mcp SERVER",
+        "Offer the tools of another MCP server too: NAME=URL or NAME=COMMAND; NAME is the first word of their "
+        "names. May be given several times (extra `mcp`).",
+        (),
+        identity=IDENTITY_OF_SOLVERS,
+    )
+    mcp_images: Mapping[str, str] = TOOLS(
+        "--mcp-image TOOL=ARGUMENT",
+        "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64].",
+        {},
+        identity=IDENTITY_OF_SOLVERS,
+    )
+    tool_style: str = TOOLS(
+        "--tool-style NAME|FILE",
+        "Form of the tools: plain, a style's name or TOML, auto.",
+        "plain",
+        identity=AffectsRunId("tool_style", if_given=True, of="tools_offered"),
+    )
+    tool_output: ToolOutput = TOOLS(
+        "--tool-output",
+        "What tools return. All but real are controls.",
+        "real",
+        identity=AffectsRunId(of="tools"),
+        common=True,
+    )
+    show: Show = TOOLS("--show", "What the model sees of a tool output.", "both", identity=AffectsRunId(of="tools"))
+    overlays: bool = TOOLS(
+        "--overlays", "Also draw the pictures of tool outputs that no model sees.", False, identity=NOT_IDENTITY
+    )
+    images: ImageForm = ASK(
+        "--images", "In which form the model gets the images.", "separate", identity=AffectsRunId(of="model")
+    )
+    rotate: bool = ASK(
+        "--rotate", "Ask every question once for each rotation of its options.", False, identity=IDENTITY
     )
     # The coordinate frame of the model's replies (`hybrid/solving/coordinates.py`); by default the model's own.
-    frame: Annotated[str, AffectsRunId(of="model"), model_arg("frame")] = ""
-    strict: Annotated[bool, NOT_IDENTITY, ASK("--strict", "Ask nothing if a row of the data cannot be used.")] = False
-    answer: Annotated[
-        AnswerForm,
-        AffectsRunId(of="model"),
-        setting("answer", "how a choice is answered; likelihood needs local weights (hf:)"),
-    ] = "text"
-    # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
-    samples: Annotated[
-        int,
-        AffectsRunId(of="model"),
-        setting("samples", "ask an MLLM this often and take the vote", values=("1 or more",), pattern=r"0*[1-9][0-9]*"),
-    ] = 1
-    # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
-    repeats: Annotated[
-        int,
-        NOT_IDENTITY,
-        setting(
-            "repeats",
-            "ask every solver all questions this often: mllm, mllm@2, ...",
-            values=("1 or more",),
-            pattern=r"0*[1-9][0-9]*",
-        ),
-    ] = 1
-    # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
-    reasoning: Annotated[
-        Reasoning | None,
-        AffectsRunId("prompts"),
-        setting(
-            "reasoning",
-            "a sentence at the prompt's end: reason in writing first, or answer at once; --max-tokens is the same "
-            "for both",
-            unset="unsaid",
-        ),
-    ] = None
-    captioner: Annotated[
-        str | None,
-        AffectsRunId("captioner", if_given=True, of="model"),
-        setting(
-            "caption-model",
-            "who describes images for --solver caption and --images caption; by default the model itself",
-            values=("PROVIDER:NAME",),
-            pattern=r"\S+",
-        ),
-    ] = None
-    captioner_settings: Annotated[ModelSettings, AffectsRunId("captioner", if_given=True, of="model"), OF_CAPTIONER] = (
-        field(default_factory=ModelSettings)
+    frame: str = model_arg("frame", "", identity=AffectsRunId(of="model"))
+    strict: bool = ASK("--strict", "Ask nothing if a row of the data cannot be used.", False, identity=NOT_IDENTITY)
+    answer: AnswerForm = setting(
+        "answer",
+        "how a choice is answered; likelihood needs local weights (hf:)",
+        "text",
+        identity=AffectsRunId(of="model"),
     )
-    context: Annotated[
-        Path | None,
-        AffectsRunId("context", if_given=True, of="model"),
-        setting(
-            "context",
-            'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
-            values=("FILE.jsonl",),
-            pattern=r".+",
-        ),
-    ] = None
-    context_missing: Annotated[
-        Missing,
-        AffectsRunId("context", if_given=True, of="model"),
-        setting(
-            "context-missing",
-            "for questions without a text: refuse the run, or ask them without one and count them",
-        ),
-    ] = "refuse"
-    trust: Annotated[
-        Path | None,
-        AffectsRunId("trust", of="tools"),
-        TOOLS("--trust FILE", "Reliability of the tools, from `hybrid calibrate`."),
-    ] = None
-    limits: Annotated[Limits, AffectsRunId("limits")] = field(default_factory=Limits)
-    seed: Annotated[int, IDENTITY, ASK("--seed N", "Random seed.")] = 0
+    # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
+    samples: int = setting(
+        "samples",
+        "ask an MLLM this often and take the vote",
+        1,
+        identity=AffectsRunId(of="model"),
+        values=("1 or more",),
+        pattern=r"0*[1-9][0-9]*",
+    )
+    # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
+    repeats: int = setting(
+        "repeats",
+        "ask every solver all questions this often: mllm, mllm@2, ...",
+        1,
+        identity=NOT_IDENTITY,
+        values=("1 or more",),
+        pattern=r"0*[1-9][0-9]*",
+    )
+    # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
+    reasoning: Reasoning | None = setting(
+        "reasoning",
+        "a sentence at the prompt's end: reason in writing first, or answer at once; --max-tokens is the same for both",
+        None,
+        identity=AffectsRunId("prompts"),
+        unset="unsaid",
+    )
+    captioner: str | None = setting(
+        "caption-model",
+        "who describes images for --solver caption and --images caption; by default the model itself",
+        None,
+        identity=AffectsRunId("captioner", if_given=True, of="model"),
+        values=("PROVIDER:NAME",),
+        pattern=r"\S+",
+    )
+    captioner_settings: ModelSettings = part(
+        ModelSettings, identity=AffectsRunId("captioner", if_given=True, of="model"), options=OF_CAPTIONER
+    )
+    context: Path | None = setting(
+        "context",
+        'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
+        None,
+        identity=AffectsRunId("context", if_given=True, of="model"),
+        values=("FILE.jsonl",),
+        pattern=r".+",
+    )
+    context_missing: Missing = setting(
+        "context-missing",
+        "for questions without a text: refuse the run, or ask them without one and count them",
+        "refuse",
+        identity=AffectsRunId("context", if_given=True, of="model"),
+    )
+    trust: Path | None = TOOLS(
+        "--trust FILE",
+        "Reliability of the tools, from `hybrid calibrate`.",
+        None,
+        identity=AffectsRunId("trust", of="tools"),
+    )
+    limits: Limits = part(Limits, identity=AffectsRunId("limits"))
+    seed: int = ASK("--seed N", "Random seed.", 0, identity=IDENTITY)
     # Number of questions in flight, over all workers of an engine together.
-    concurrency: Annotated[
-        int, NOT_IDENTITY, LIMITS("--concurrency N", "Questions in flight.", common="run", at_least=1, varied=False)
-    ] = 64
-    engine: Annotated[
-        str,
-        NOT_IDENTITY,
-        LIMITS(
-            "--engine NAME",
-            "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
-            varied=False,
-        ),
-    ] = LOCAL
-    address: Annotated[
-        str | None,
-        NOT_IDENTITY,
-        LIMITS(
-            "--address HOST:PORT",
-            "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
-            varied=False,
-        ),
-    ] = None
-    out: Annotated[
-        Path | None,
-        NOT_IDENTITY,
-        OUTPUT("-o --out DIR", "Folder of the run.  [default: from the configuration]", common=True, kept=False),
-    ] = None
+    concurrency: int = LIMITS(
+        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1, varied=False
+    )
+    engine: str = LIMITS(
+        "--engine NAME",
+        "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
+        LOCAL,
+        identity=NOT_IDENTITY,
+        varied=False,
+    )
+    address: str | None = LIMITS(
+        "--address HOST:PORT",
+        "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
+        None,
+        identity=NOT_IDENTITY,
+        varied=False,
+    )
+    out: Path | None = OUTPUT(
+        "-o --out DIR",
+        "Folder of the run.  [default: from the configuration]",
+        None,
+        identity=NOT_IDENTITY,
+        common=True,
+        kept=False,
+    )
     # Whether tool outputs are cached on disk; the results are the same.
-    cache: Annotated[
-        bool,
-        NOT_IDENTITY,
-        TOOLS("--no-cache", "Neither read nor write cached tool outputs.", form="no", varied=False),
-    ] = True
+    cache: bool = TOOLS(
+        "--no-cache",
+        "Neither read nor write cached tool outputs.",
+        True,
+        identity=NOT_IDENTITY,
+        form="no",
+        varied=False,
+    )
     # Whether replies of models are kept across runs.
-    cache_replies: Annotated[
-        bool,
-        NOT_IDENTITY,
-        MODEL(
-            "--cache-replies",
-            "Take replies to the same requests from earlier runs, and keep new ones. Reused replies do not count as "
-            "spent again; the tables state their number.",
-            varied=False,
-        ),
-    ] = False
-    allow: Annotated[
-        tuple[Gate, ...],
-        NOT_IDENTITY,
-        TOOLS(
-            "--allow",
-            "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
-            "does not see images (blind) or pictures of tools (blind-tools), whose calls cannot be read (toolless), "
-            "or whose pictures arrive in another order (unordered); use data that differ from a recipe's own "
-            "(partial).",
-            varied=False,
-        ),
-    ] = ()
+    cache_replies: bool = MODEL(
+        "--cache-replies",
+        "Take replies to the same requests from earlier runs, and keep new ones. Reused replies do not count as "
+        "spent again; the tables state their number.",
+        False,
+        identity=NOT_IDENTITY,
+        varied=False,
+    )
+    allow: tuple[Gate, ...] = TOOLS(
+        "--allow",
+        "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
+        "does not see images (blind) or pictures of tools (blind-tools), whose calls cannot be read (toolless), "
+        "or whose pictures arrive in another order (unordered); use data that differ from a recipe's own "
+        "(partial).",
+        (),
+        identity=NOT_IDENTITY,
+        varied=False,
+    )
     # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
-    options_as_used: Annotated[Mapping[str, Json], NOT_IDENTITY] = field(default_factory=dict)
-    run_limits: Annotated[RunLimits, NOT_IDENTITY] = field(default_factory=RunLimits)
-    trace: Annotated[
-        str | None,
-        NOT_IDENTITY,
-        OUTPUT(
-            "--trace otlp|FILE.jsonl",
-            "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector at "
-            "OTEL_EXPORTER_OTLP_ENDPOINT, or appended to a file as lines.",
-            kept=False,
-        ),
-    ] = None
-    trace_text: Annotated[
-        bool,
-        NOT_IDENTITY,
-        OUTPUT(
-            "--trace-text",
-            "Let spans contain questions and answers too; never images, keys or the data's answers.",
-            kept=False,
-        ),
-    ] = False
+    options_as_used: Mapping[str, Json] = part(dict, identity=NOT_IDENTITY)
+    run_limits: RunLimits = part(RunLimits, identity=NOT_IDENTITY)
+    trace: str | None = OUTPUT(
+        "--trace otlp|FILE.jsonl",
+        "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector at "
+        "OTEL_EXPORTER_OTLP_ENDPOINT, or appended to a file as lines.",
+        None,
+        identity=NOT_IDENTITY,
+        kept=False,
+    )
+    trace_text: bool = OUTPUT(
+        "--trace-text",
+        "Let spans contain questions and answers too; never images, keys or the data's answers.",
+        False,
+        identity=NOT_IDENTITY,
+        kept=False,
+    )
 
     def __post_init__(self) -> None:
         if not self.frame:

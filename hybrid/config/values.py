@@ -17,8 +17,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from hybrid.config.option import OptionField, is_path
-from hybrid.config.pairs import pairs
-from hybrid.core.errors import did_you_mean
+from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.repetitions import REPEAT
 from hybrid.core.types import Json
 from hybrid.plugins.registry import names, solver_names
@@ -34,7 +33,7 @@ def check_value(field: OptionField, value: object) -> Any:
     if form in CHECKS:
         return CHECKS[form](value)
     if form == "GB":
-        return int(check_number(value, least) * BYTES_PER_GB)
+        return round(check_number(value, least) * BYTES_PER_GB)
     if field.type is bool:
         return check_switch(value, ("on", "off")) if form == "on|off" else check_switch(text.lower(), SWITCH)
     if field.words:
@@ -147,18 +146,22 @@ def split_names(text: str) -> list[str]:
 def read_values(field: OptionField, items: Sequence[object]) -> Any:
     """Return the value of a field from the values given for its option; for a mapping, texts by key.
 
+    For `--weights` it returns the texts, which may lack a key.
+
     Args:
-        field: any field but that of `--weights`, whose values may lack a key.
+        field: the field.
         items: one value, several of an option that may be repeated, or KEY=VALUE texts.
 
     Raises:
         ValueError: a value does not fit.
         UsageError: a text without a key, or a key given twice.
     """
+    texts = [str(item) for item in items]
+    if field.is_keyless:
+        return tuple(texts)
     if field.is_pairs:
-        return pairs(field.option.name, [str(item) for item in items])
+        return pairs(field.option.name, texts)
     if field.is_many:
-        texts = [str(item) for item in items]
         if field.is_listed:
             texts = [word for text in texts for word in split_names(text)]
         elif not field.is_repeated:
@@ -189,3 +192,30 @@ def as_written(field: OptionField, value: Any) -> Json:
         return texts
     plain: Json = str(value) if isinstance(value, Path) else value
     return plain
+
+
+def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Parse `KEY=VALUE` texts to a mapping. Raises `UsageError` for another form or a duplicate key."""
+    by_key: dict[str, str] = {}
+    for text in texts:
+        key, equals, rest = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{option} {text!r}: write KEY=VALUE")
+        if key in by_key:
+            raise UsageError(f"{option} {key}: given twice")
+        by_key[key] = rest
+    return by_key
+
+
+def merged_pairs(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+    """Merge `KEY=VALUE` texts; those of `second` override. A key that is twice in `second` stays, as an error."""
+    keys = {text.partition("=")[0] for text in second}
+    return (*(text for text in first if text.partition("=")[0] not in keys), *second)
+
+
+def seconds_of(time: str, option: str = "--wait-for-server") -> float:
+    """Convert `45s`, `90m`, `2h`, or a number of seconds to seconds. Raises `UsageError` for anything else."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", time.strip().lower())
+    if match is None:
+        raise UsageError(f"{option} {time}: write a time such as 90m or 2h")
+    return float(match[1]) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match[2]]

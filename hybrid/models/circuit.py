@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
-from hybrid.config.durations import seconds_of
+from hybrid.config.values import seconds_of
 from hybrid.core.errors import HybridError, Outage, ServerDown
 from hybrid.core.timing import Clock, waiting
 from hybrid.display.notes import tell

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from hybrid.config import LOCAL, ModelSettings
-from hybrid.config.durations import seconds_of
+from hybrid.config.values import seconds_of
 from hybrid.core.errors import UsageError
 from hybrid.log.batches import BATCHES, WAITS, BatchJournal, read_batches, waiting_calls
 from hybrid.log.folder import RunFolder

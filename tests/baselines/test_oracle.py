@@ -24,7 +24,7 @@ def run_solver(
     config = RunConfig(
         benchmark,
         (solver,),
-        "openai:mock",
+        model="openai:mock",
         model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
         data=str(data),
         service=ServiceOptions("classical"),

@@ -88,7 +88,7 @@ def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
     config = RunConfig(
         "blink",
         ("controller", "mllm") if mode == "real" else ("controller",),
-        "openai:mock",
+        model="openai:mock",
         model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
         data=str(folder / "data"),
         tools=tuple(TASKS.values()),

@@ -100,7 +100,7 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
         RunConfig(
             case.benchmark,
             ("controller",),
-            "openai:mock",
+            model="openai:mock",
             # This model is opened but never called, because another one replaces it.
             model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
             data=str(folder / "data"),

@@ -26,7 +26,7 @@ from typing import cast
 import ray
 
 from hybrid.config import MAX_THREADS
-from hybrid.config.plugin_path import PATH
+from hybrid.config.command_options import PATH
 from hybrid.core.errors import ServerDown, UsageError
 from hybrid.core.repetitions import word_of
 from hybrid.display.notes import tell

@@ -60,7 +60,7 @@ async def sent(
 ) -> dict[str, list[list[Heard]]]:
     """Return the messages sent to the MLLM alone, by question and call."""
     server = ModelSettings(base_url="http://127.0.0.1:9/v1")
-    config = RunConfig(benchmark, ("mllm",), "openai:mock", model_settings=server, data=str(folder))
+    config = RunConfig(benchmark, ("mllm",), model="openai:mock", model_settings=server, data=str(folder))
     config = replace(config, format_line=False, image_labels=False, out=folder / "run")
     plan = prepare(replace(config, **changes))
     listener = Listener(plan, replies or {})

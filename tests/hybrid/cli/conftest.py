@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench._chat_server import chat_server
-from hybrid.config.plugin_path import PATH
+from hybrid.config.command_options import PATH
 from hybrid.plugins import registry as plugins
 from hybrid.plugins.registry import KINDS, load
 from tests.finished_runs import Command, Words, run_command

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.cli._configured import NOT_KEPT, NOT_VARIED, options_of, variants_of
-from hybrid.cli._option_types import ADDRESS, AMOUNT, DEVICE, SOLVER
+from hybrid.cli._configured import options_of, variants_of
+from hybrid.cli._field_options import RUN_FIELDS, FieldOption
 from hybrid.cli._run_options import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
@@ -84,6 +84,8 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
 
 # The manifest as a configuration
 
+NOT_KEPT = {key for key, field in RUN_FIELDS.items() if not field.option.kept}
+
 
 def values() -> st.SearchStrategy[dict[str, Any]]:
     """Options of `hybrid run`, drawn from their possible values; mappings and lists as they are in a file."""
@@ -112,17 +114,18 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
     if isinstance(option, click.Option) and option.is_flag:
         return st.just(True)
     kind: Any = option.type
+    form = option.field.option.form if isinstance(option, FieldOption) else ""
     if isinstance(kind, click.Choice):
         item: st.SearchStrategy[Any] = st.sampled_from(list(kind.choices))
     elif isinstance(kind, click.types.IntParamType):
         item = st.integers(1, 10**6)
-    elif kind is DEVICE:
+    elif form == "device":
         item = st.sampled_from(["auto", "cpu", "cuda", "cuda:1"])
-    elif kind is AMOUNT or isinstance(kind, click.types.FloatParamType):
+    elif form == "amount" or isinstance(kind, click.types.FloatParamType):
         item = st.floats(0.001, 1e6)
-    elif kind is SOLVER:
+    elif form == "solver":
         item = st.sampled_from(["mllm", "specialist", "controller"])
-    elif kind is ADDRESS:
+    elif form == "address":
         item = st.sampled_from(["http://127.0.0.1:8000/v1", "https://host/v1"])
     elif option.name in ("wait_for_server", "batch_wait"):
         item = st.sampled_from(["45s", "90m", "2h"])
@@ -272,6 +275,5 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_not_varied_is_an_option() -> None:
-    assert NOT_VARIED - {"benchmark"} <= {
-        word.removeprefix("--") for param in run_command.params for word in param.opts
-    }
+    not_varied = {key for key, field in RUN_FIELDS.items() if not field.option.varied}
+    assert not_varied <= {word.removeprefix("--") for param in run_command.params for word in param.opts}

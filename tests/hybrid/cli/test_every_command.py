@@ -61,7 +61,7 @@ def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tup
     config = RunConfig(
         "blink",
         ("mllm", "specialist"),
-        f"replay:{model}",
+        model=f"replay:{model}",
         data=str(data),
         service=ServiceOptions("classical"),
         out=folder / "run",

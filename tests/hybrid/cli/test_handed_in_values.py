@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._run_options import build_config
+from hybrid.cli._run_options import config_of
 from hybrid.cli.from_python import resolve
 from hybrid.core.errors import UsageError
 
@@ -58,7 +58,7 @@ def test_a_number_that_does_not_fit_is_refused_and_not_cut() -> None:
 
 def test_a_value_of_a_mapping_keeps_its_type(file: Path) -> None:
     model_args = {"temperature": None, "stop": ["a", "b"], "top_k": 3, "echo": True}
-    config = build_config("blink", *resolve("blink", {"data": "sample", "model": "openai:m", "model_arg": model_args}))
+    config = config_of(*resolve("blink", {"data": "sample", "model": "openai:m", "model_arg": model_args}))
     assert config.model_settings.temperature is None
     assert config.model_settings.extra == {"stop": ["a", "b"], "top_k": 3, "echo": True}
     assert resolve("blink", {"setting": {"hints": False}})[0]["setting"] == {"hints": "off"}

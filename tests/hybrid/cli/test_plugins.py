@@ -301,7 +301,7 @@ def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_
     """A node gets the plug-ins of every kind that a run uses; their hashes are those in the run's manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")
     add_search_path([plugin_folder], "--path")
-    model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), "own_models:x", data="sample", limit=1)
+    model = RunConfig("own_benchmarks", ("own_baselines", "own_graphs"), model="own_models:x", data="sample", limit=1)
     run = prepare(replace(model, tasks=("Jigsaw",), out=tmp_path / "run"))
     place = cluster.place_of_run(run)
     used = {"benchmarks/own_benchmarks", "models/own_models", "baselines/own_baselines", "graphs/own_graphs"}

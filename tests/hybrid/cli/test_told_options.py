@@ -5,7 +5,7 @@ import logging
 import click
 import pytest
 
-from hybrid.cli._logging_options import logging_options_of
+from hybrid.cli._options import logging_options_of
 from hybrid.core.errors import ToolError
 from hybrid.display.notes import is_quiet, tell
 from tests.tables import cases

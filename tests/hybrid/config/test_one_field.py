@@ -16,7 +16,6 @@ PROGRAM = """
 import inspect, json, os, sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import hybrid.config
 import hybrid.config.run_config
@@ -24,11 +23,14 @@ from hybrid.config.option import IDENTITY, ASK
 
 @dataclass(frozen=True, kw_only=True)
 class Extended(hybrid.config.RunConfig):
-    sharpness: Annotated[
-        int,
-        IDENTITY,
-        ASK("--sharpness N", "Sharpness of pictures. More is said below.", at_least=1, variable="HYBRID_SHARPNESS"),
-    ] = 3
+    sharpness: int = ASK(
+        "--sharpness N",
+        "Sharpness of pictures. More is said below.",
+        3,
+        identity=IDENTITY,
+        at_least=1,
+        variable="HYBRID_SHARPNESS",
+    )
 
 hybrid.config.RunConfig = hybrid.config.run_config.RunConfig = Extended
 
@@ -39,7 +41,7 @@ import hybrid
 from hybrid.cli import COMPLETE, ablate, cli, run, study
 from hybrid.cli._configured import options_of
 from hybrid.cli._help import HELP_ALL
-from hybrid.cli._run_options import build_config, config_of
+from hybrid.cli._run_options import config_of
 from hybrid.cli.from_python import resolve
 from hybrid.config.environment import VARIABLES
 from hybrid.core.errors import UsageError
@@ -59,7 +61,7 @@ def line(*words):
 
 
 def python(**keywords):
-    return build_config("blink", *resolve("blink", {"data": "sample", **keywords}))
+    return config_of(*resolve("blink", {"data": "sample", **keywords}))
 
 
 def message(text):

@@ -174,7 +174,7 @@ def cats(tmp_path: Path, fakes: Any, server: Server) -> RunConfig:
     return RunConfig(
         "blink",
         ("mllm",),
-        "openai:mock",
+        model="openai:mock",
         model_settings=ModelSettings(base_url=server.url, retries=0),
         data=str(tmp_path / "cats"),
         service=ServiceOptions("classical"),
@@ -267,7 +267,7 @@ async def test_scores_attempts_and_pictures_are_those_of_this_process(
     config = RunConfig(
         "blink",
         ("controller", "specialist"),
-        "openai:mock",
+        model="openai:mock",
         model_settings=ModelSettings(base_url=server.url, retries=0),
         data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=5, spatials=0)),
         service=ServiceOptions("classical", isolated=True),

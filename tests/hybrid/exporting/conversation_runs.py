@@ -158,7 +158,7 @@ def write(
     config = RunConfig(
         "blink",
         solvers,
-        "openai:mock",
+        model="openai:mock",
         model_settings=settings,
         data="sample",
         tasks=("Jigsaw", "Relative_Depth"),

@@ -262,7 +262,7 @@ def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_pa
         RunConfig(
             "actiview",
             ("controller",),
-            "openai:mock",
+            model="openai:mock",
             model_settings=settings,
             data="sample",
             tasks=("counting",),

@@ -19,4 +19,4 @@ def config(tmp_path: Path, blink: Path, fakes: Any) -> RunConfig:
     """Three puzzles and three relations, answered "(A)" by a recorded model."""
     model = f"replay:{fakes.recordings(tmp_path / 'model', fakes.blink_replies())}"
     service = ServiceOptions("classical")
-    return RunConfig("blink", ("mllm",), model, data=str(blink), service=service, out=tmp_path / "run")
+    return RunConfig("blink", ("mllm",), model=model, data=str(blink), service=service, out=tmp_path / "run")

@@ -23,7 +23,7 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
     folder = fakes.blink_folder(tmp_path / "blink", 0, 3)
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
     return RunConfig(
-        "blink", ("caption",), "openai:words", model_settings=settings, data=str(folder), out=tmp_path / "run"
+        "blink", ("caption",), model="openai:words", model_settings=settings, data=str(folder), out=tmp_path / "run"
     )
 
 

@@ -49,8 +49,16 @@ def config(tmp_path: Path) -> RunConfig:
     """
     settings = ModelSettings(batch=True, price=Price(10, 10))
     out = tmp_path / "run"
-    return RunConfig("blink", ("controller",), "openai:m", data="sample", limit=6, model_settings=settings, out=out,
-                     tools=("crop",))  # fmt: skip
+    return RunConfig(
+        "blink",
+        ("controller",),
+        model="openai:m",
+        data="sample",
+        limit=6,
+        model_settings=settings,
+        out=out,
+        tools=("crop",),
+    )
 
 
 def at(config: RunConfig, server: BatchServer, **changed: Any) -> RunConfig:

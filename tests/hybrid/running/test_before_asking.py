@@ -54,7 +54,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
         "out": tmp_path / "run",
         "data": str(tmp_path / "blink"),
     }
-    return RunConfig("blink", ("mllm",), "embedded", tasks=("Spatial_Relation",), **common)
+    return RunConfig("blink", ("mllm",), model="embedded", tasks=("Spatial_Relation",), **common)
 
 
 def prepare_run(config: RunConfig, fakes: Any, *replies: Any, served: bool = True) -> tuple[ResolvedRun, Any]:

@@ -33,7 +33,7 @@ def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> No
 async def run(folder: Path, out: str = "run", limit: int | None = None) -> int:
     """Return how many questions a command asks."""
     config = RunConfig(
-        "questions", ("mllm",), "embedded", data=str(folder / "own.jsonl"), out=folder / out, limit=limit
+        "questions", ("mllm",), model="embedded", data=str(folder / "own.jsonl"), out=folder / out, limit=limit
     )
     resolved = prepare(config)
     waiting = len(resolved.open_questions("mllm")) if (folder / out).exists() else len(resolved.sound)

@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,16 +19,14 @@ from tests.tables import cases
 
 
 def test_every_option_says_first_whether_it_counts() -> None:
-    hints = get_type_hints(RunConfig, include_extras=True)
-    by_hint = {name: getattr(hint, "__metadata__", ("",))[0] for name, hint in hints.items()}
-    assert set(by_hint) == {field.name for field in fields(RunConfig)}
+    marks = {field.name: field.metadata.get("identity") for field in fields(RunConfig)}
     assert not [
         name
-        for name, mark in by_hint.items()
+        for name, mark in marks.items()
         if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not AffectsRunId
     ]
     # A solver's entry in the manifest has the fields that affect it: `ToolsInUse.metadata`.
-    assert [name for name, mark in by_hint.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
+    assert [name for name, mark in marks.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
@@ -49,7 +47,7 @@ def test_the_identity_of_a_run_is_what_it_was(tmp_path: Path, fakes: Any) -> Non
     config = RunConfig(
         "blink",
         ("controller",),
-        "openai:mock",
+        model="openai:mock",
         model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1"),
         data=str(fakes.blink_folder(tmp_path / "blink")),
         settings={"disclaimer": "off"},

@@ -41,7 +41,9 @@ MLLM = TEXT + LINE + NAME + PICTURE
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
     """Return one question with one picture of 24 x 20 pixels."""
     folder = fakes.blink_folder(tmp_path / "blink", 0, 1)
-    return RunConfig("blink", ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=tmp_path / "run")
+    return RunConfig(
+        "blink", ("mllm",), model="openai:gpt-4o", model_settings=SERVER, data=str(folder), out=tmp_path / "run"
+    )
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ Folders = Callable[[str], Path]
 
 def on(folder: Path, benchmark: str, **changes: Any) -> RunConfig:
     request = RunConfig(
-        benchmark, ("mllm",), "openai:gpt-4o", model_settings=SERVER, data=str(folder), out=folder / "run"
+        benchmark, ("mllm",), model="openai:gpt-4o", model_settings=SERVER, data=str(folder), out=folder / "run"
     )
     return replace(request, **changes)
 

@@ -58,7 +58,7 @@ def planned(tmp_path: Path, fakes: Any) -> Planned:
         config = RunConfig(
             "blink",
             ("controller",),
-            "openai:words",
+            model="openai:words",
             data=str(data),
             tasks=("Jigsaw",),
             limit=1,

@@ -65,7 +65,7 @@ def timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JumpingTimer:
 def config(tmp_path: Path) -> RunConfig:
     """Return six generated questions, each asked once."""
     settings = ModelSettings(batch=True, price=Price(10, 10), retries=1)
-    return RunConfig("blink", ("mllm",), "openai:m", data="sample", limit=6, model_settings=settings,
+    return RunConfig("blink", ("mllm",), model="openai:m", data="sample", limit=6, model_settings=settings,
                      out=tmp_path / "run")  # fmt: skip
 
 

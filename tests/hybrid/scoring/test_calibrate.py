@@ -314,7 +314,7 @@ async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes:
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))
     other = fakes.recordings(tmp_path / "other", fakes.blink_replies(6, 0, "(B)"))
     config = RunConfig(
-        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+        "blink", ("mllm", "specialist"), model=f"replay:{model}", data=str(data), service=ServiceOptions("classical")
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
     await ask_run(plan, lambda *_: None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._head import paint_head
+from hybrid.cli._print import paint_head
 from hybrid.exporting.base import ExportedRun
 from hybrid.log.folder import RunFolder
 from hybrid.report.collect import collect_paths

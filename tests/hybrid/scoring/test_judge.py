@@ -46,7 +46,7 @@ async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=2)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(4, 2) | UNREADABLE)
     config = RunConfig(
-        "blink", ("mllm", "specialist"), f"replay:{model}", data=str(data), service=ServiceOptions("classical")
+        "blink", ("mllm", "specialist"), model=f"replay:{model}", data=str(data), service=ServiceOptions("classical")
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
     assert await ask_run(plan, lambda *_: None) == ()
@@ -113,7 +113,7 @@ async def test_the_official_parse_leaves_more_to_the_judge(tmp_path: Path, fakes
     config = RunConfig(
         "blink",
         ("mllm",),
-        f"replay:{model}",
+        model=f"replay:{model}",
         data=str(tmp_path / "blink"),
         service=ServiceOptions("classical"),
         limit=1,

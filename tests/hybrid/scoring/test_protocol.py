@@ -60,7 +60,7 @@ def sample(folders: Callable[[str], Path], tmp_path: Path) -> Sample:
     def config(benchmark: str, **changes: Any) -> RunConfig:
         data, out = str(folders(benchmark)), tmp_path / "run"
         settings: dict[str, Any] = {"model_settings": SERVER, "data": data, "out": out, "allow": ("partial",)}
-        request = RunConfig(benchmark, ("mllm",), "openai:mock", **settings)
+        request = RunConfig(benchmark, ("mllm",), model="openai:mock", **settings)
         return replace(request, **changes)
 
     return config

@@ -37,7 +37,7 @@ async def ran(
     del replies["val_Jigsaw_4"]
     model = fakes.recordings(tmp_path / "model", replies)
     options = {"data": str(data), "service": ServiceOptions("classical"), "out": tmp_path / "run", **changes}
-    plan = prepare(RunConfig("blink", ("mllm", "specialist"), f"replay:{model}", **options))
+    plan = prepare(RunConfig("blink", ("mllm", "specialist"), model=f"replay:{model}", **options))
     watched = fakes.WatchedModel(plan.resources.model, dict(failing or {}))
     plan = replace(plan, resources=replace(plan.resources, model=watched))
     await ask_run(plan, lambda *_: None)
@@ -100,7 +100,7 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
     fakes.write_task(data, "Jigsaw", [fakes.jigsaw_row(n, "hidden", "test") for n in (1, 2)], "test")
     model = fakes.recordings(tmp_path / "model", {"test_Jigsaw_1": "Answer: (B)", "test_Jigsaw_2": "No idea."})
     config = RunConfig(
-        "blink", ("mllm",), f"replay:{model}", data=str(data), split="test", service=ServiceOptions("classical")
+        "blink", ("mllm",), model=f"replay:{model}", data=str(data), split="test", service=ServiceOptions("classical")
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
     assert await ask_run(plan, lambda *_: None) == ()

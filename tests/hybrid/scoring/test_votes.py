@@ -28,7 +28,7 @@ async def comparison(
     config = RunConfig(
         "blink",
         ("mllm",),
-        "openai:m",
+        model="openai:m",
         model_settings=ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0),
         data=str(fakes.blink_folder(tmp_path / "blink", jigsaws=3, spatials=0)),
         service=ServiceOptions("classical"),

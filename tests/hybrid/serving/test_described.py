@@ -10,7 +10,7 @@ import pytest
 
 import tools
 from hybrid.config import ServiceOptions
-from hybrid.config.plugin_path import PATH
+from hybrid.config.command_options import PATH
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Fault

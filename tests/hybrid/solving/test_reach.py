@@ -69,7 +69,7 @@ def plan_of(fakes: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     recorded = fakes.recordings(tmp_path / "recorded", fakes.blink_replies(3, 0))
 
     def make(mode: ToolOutput) -> ResolvedRun:
-        config = RunConfig("blink", ("mllm",), f"replay:{recorded}", data=str(data), tool_output=mode)
+        config = RunConfig("blink", ("mllm",), model=f"replay:{recorded}", data=str(data), tool_output=mode)
         return prepare(replace(config, service=ServiceOptions("classical"), out=tmp_path / mode))
 
     return make

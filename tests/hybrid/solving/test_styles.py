@@ -136,7 +136,7 @@ def configured(
     """Run the controller with crop on questions with a picture of a given size."""
     values = {"tool_style": "auto", "tools": ("crop",), "allow": ("blind",), "out": folder / "run", **options}
     table, server = str(data(folder / "data", size, count)), ModelSettings(base_url=url)
-    return RunConfig("questions", ("controller",), f"openai:{model}", model_settings=server, data=table, **values)
+    return RunConfig("questions", ("controller",), model=f"openai:{model}", model_settings=server, data=table, **values)
 
 
 async def exchanges(

@@ -46,7 +46,7 @@ def config(tmp_path: Path, fakes: Any) -> RunConfig:
     return RunConfig(
         "blink",
         ("controller", "mllm", "specialist"),
-        "openai:org/words",
+        model="openai:org/words",
         model_settings=settings,
         data=str(folder),
         service=ServiceOptions("classical"),
