@@ -118,7 +118,7 @@ def _covered(across: LineScores, down: LineScores) -> Mask:
 
     masks = []
     for lines in (across, down):
-        on = np.zeros(lines.ridge.shape, np.uint8)
+        on = np.zeros(lines.excess.shape, np.uint8)
         for run in lines.strongest(COVERING_STEP):
             on[run.row] |= run.on
         masks.append(cv2.dilate(on, np.ones((2 * COVERING_PX + 1, 1), np.uint8)) > 0)
@@ -129,7 +129,7 @@ def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Ou
     """Return all outlines that may be drawn boxes, best first; shared or crossed sides cause several per box."""
     outlines = set()
     for color in strokes.colors:
-        if min(strokes.of(color)[0].ridge.shape) < MIN_SIDE_PX:
+        if min(strokes.of(color)[0].excess.shape) < MIN_SIDE_PX:
             return []
         corners: set[Corners] = set()
         for step in STEPS:

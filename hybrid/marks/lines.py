@@ -69,28 +69,45 @@ class Run:
 class LineScores:
     """The ridges of a colour's excess (H, W) along rows; for the transposed excess, those along columns.
 
-    `hidden` (H, W) is true where something else is drawn on the picture.
+    `hidden` (H, W) is true where something else is drawn on the picture. The ridges of a row are computed only if the
+    row may have a line or is read, because most rows of a picture have no line.
     """
 
     def __init__(self, excess: Map, hidden: Mask | None = None) -> None:
-        import cv2
-
         self.excess = excess
-        self.hidden = np.zeros(excess.shape, bool) if hidden is None else hidden
-        mean = _along(excess)
+        self._hidden = np.zeros(excess.shape, bool) if hidden is None else hidden.copy()
+        self._mean = _along(excess)
         # The average along a row depends on no other row, so only rows with hidden pixels need their own.
-        rows = np.flatnonzero(self.hidden.any(axis=1))
+        rows = np.flatnonzero(self._hidden.any(axis=1))
         if len(rows):
-            mean[rows] = _visible_mean(excess[rows], self.hidden[rows])
+            self._mean[rows] = _visible_mean(excess[rows], self._hidden[rows])
         # In a picture of few rows, some have no neighbour at all.
-        has_gaps = len(rows) > 0 or len(mean) < 2 * max(BESIDE_PX)
-        closest = _nearest_level(mean, BESIDE_PX[0], has_gaps)
-        for step in BESIDE_PX[1:]:
-            cv2.min(closest, _nearest_level(mean, step, has_gaps), dst=closest)
-        if has_gaps:
-            self.hidden = self.hidden | (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
-        ridge = np.subtract(mean, closest, out=closest)
-        self.ridge: Map = np.maximum(ridge, 0, out=ridge)
+        self._has_gaps = len(rows) > 0 or len(self._mean) < 2 * max(BESIDE_PX)
+        self._ridge: Map = np.zeros(excess.shape, np.float32)
+        self._computed = np.zeros(len(excess), bool)
+        # Any `MIN_SIDE_PX` adjacent columns contain one of these, so the rows without a ridge there have no line.
+        sampled = np.ascontiguousarray(self._mean[:, MIN_SIDE_PX // 2 :: MIN_SIDE_PX])
+        self._highest = (sampled - _closest_level(sampled, np.arange(len(sampled)))).max(axis=1, initial=0)
+
+    def ridge(self, rows: npt.NDArray[np.intp]) -> Map:
+        """Return the ridges of rows, (rows, W)."""
+        self._compute(rows)
+        return self._ridge[rows]
+
+    def hidden(self, rows: npt.NDArray[np.intp]) -> Mask:
+        """Return which pixels of rows have no visible value or no visible value beside them, (rows, W)."""
+        self._compute(rows)
+        return self._hidden[rows]
+
+    def _compute(self, rows: npt.NDArray[np.intp]) -> None:
+        rows = rows[~self._computed[rows]]
+        if not len(rows):
+            return
+        self._computed[rows] = True
+        mean, closest = self._mean[rows], _closest_level(self._mean, rows)
+        if self._has_gaps:
+            self._hidden[rows] |= (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
+        self._ridge[rows] = np.maximum(mean - closest, 0)
 
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
@@ -99,27 +116,28 @@ class LineScores:
         """
         import cv2
 
-        long = cv2.morphologyEx(
-            (self.ridge >= step).view(np.uint8), cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8)
-        )
-        if not long.any():
+        rows = np.flatnonzero(self._highest >= step)
+        if not len(rows):
             return []
-        weight = np.minimum(self.ridge, CLEAR_STEP) * long
+        ridge = self.ridge(rows)
+        long = cv2.morphologyEx((ridge >= step).view(np.uint8), cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8))
+        has_run = long.any(axis=1)
+        rows, weight = rows[has_run], np.minimum(ridge[has_run], CLEAR_STEP) * long[has_run]
         total = weight.sum(axis=1)
         runs: list[Run] = []
-        while len(runs) < MAX_LINES:
-            row = int(total.argmax())
-            if total[row] <= 0:
+        while len(rows) and len(runs) < MAX_LINES:
+            at = int(total.argmax())
+            if total[at] <= 0:
                 break
-            lit = weight[row] > 0
-            runs.append(Run(row, lit))
-            low, high = max(0, row - APART_PX), row + APART_PX + 1
+            lit = weight[at] > 0
+            runs.append(Run(int(rows[at]), lit))
+            low, high = np.searchsorted(rows, (rows[at] - APART_PX, rows[at] + APART_PX + 1))
             # The average extends a line by half a window beyond its ends.
-            longer = cv2.dilate(lit[None].astype(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
-            short_runs = ((weight[low:high] > 0) & ~longer).astype(np.uint8)
+            longer = cv2.dilate(lit[None].view(np.uint8), np.ones((1, ALONG_PX), np.uint8))[0] > 0
+            short_runs = ((weight[low:high] > 0) & ~longer).view(np.uint8)
             still = cv2.morphologyEx(short_runs, cv2.MORPH_OPEN, np.ones((1, MIN_SIDE_PX), np.uint8))
             weight[low:high] = np.where(still > 0, weight[low:high], 0)
-            weight[row] = 0
+            weight[at] = 0
             total[low:high] = weight[low:high].sum(axis=1)
         return sorted(runs, key=lambda run: run.row)
 
@@ -127,39 +145,44 @@ class LineScores:
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the painted part of each row along each span of columns (ends inclusive), and the visible share."""
-        seen = ~self.hidden[rows]
-        painted = (self.ridge[rows] >= step) & seen
+        places = np.asarray(rows)
+        seen = ~self.hidden(places)
+        painted = (self.ridge(places) >= step) & seen
         return _share(painted + UNSEEN * ~seen, spans), _share(painted, spans)
 
     def side(self, row: int, start: int, end: int) -> Side:
         """Return the line of a row between two columns (`end` exclusive)."""
-        ridge, seen = self.ridge[row, start:end], ~self.hidden[row, start:end]
-        level = float(np.median(ridge[seen])) if int(seen.sum()) >= MIN_SEEN_PX else 0.0
+        place = np.array([row])
+        all_ridges, visible = self.ridge(place)[0], ~self.hidden(place)[0]
+        ridge, seen = all_ridges[start:end], visible[start:end]
+        count = np.count_nonzero(seen)
+        level = median(ridge[seen]) if count >= MIN_SEEN_PX else 0.0
+        if level <= 0 and count > len(seen) / 2:
+            return Side(0.0, 0.0, 0, 0, 0.0)
         painted = (ridge >= max(MIN_PART * level, MIN_STEP)) & seen
         value = painted + UNSEEN * ~seen
-        if level <= 0 and bool(seen.mean() > 0.5):
-            return Side(0.0, 0.0, 0, 0, 0.0)
-        meets = sum(float(part.mean()) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
+        meets = sum(mean(part) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
         # The average along the line extends it by half a window beyond its end.
         before_start, after_end = start - ALONG_PX // 2, end + ALONG_PX // 2
         stops = 0
         for first, last in ((before_start - NEAR_PX, before_start), (after_end, after_end + NEAR_PX)):
             part = slice(max(0, first), max(0, last))
-            beyond = self.ridge[row, part][~self.hidden[row, part]]
-            stops += not beyond.size or float(beyond.mean()) < 0.5 * max(level, 2 * MIN_STEP)
-        return Side(float(value.mean()), float(painted.mean()), meets, stops, level)
+            beyond = all_ridges[part][visible[part]]
+            stops += not beyond.size or mean(beyond) < 0.5 * max(level, 2 * MIN_STEP)
+        return Side(mean(value), np.count_nonzero(painted) / len(painted), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
         """Return the outermost row (-1 up, 1 down) whose colour is closer to the line than to the outside.
 
         Return None if fewer than `MIN_SEEN_PX` of the columns are visible, or if either side has no reference.
         """
-        columns = columns[~self.hidden[row, columns]]
+        columns = columns[~self.hidden(np.array([row]))[0, columns]]
         if len(columns) < MIN_SEEN_PX:
             return None
-        rows = range(max(0, row - BESIDE_PX[0] - 2), min(len(self.excess), row + BESIDE_PX[0] + 3))
-        seen = {at: self.excess[at, columns][~self.hidden[at, columns]] for at in rows}
-        value = {at: float(np.median(part)) for at, part in seen.items() if len(part) >= MIN_SEEN_PX}
+        rows = np.arange(max(0, row - BESIDE_PX[0] - 2), min(len(self.excess), row + BESIDE_PX[0] + 3))
+        visible = ~self.hidden(rows)[:, columns]
+        seen = {int(at): self.excess[at, columns][visible[place]] for place, at in enumerate(rows)}
+        value = {at: median(part) for at, part in seen.items() if len(part) >= MIN_SEEN_PX}
         peak = max((at for at in range(row - 2, row + 3) if at in value), key=lambda at: value[at])
         far = [peak + side * step * outwards for side in (1, -1) for step in (*BESIDE_PX, BESIDE_PX[0] - 1)]
         out = next((value[at] for at in far if at in value), None)
@@ -171,24 +194,21 @@ class LineScores:
         return peak
 
 
-def _nearest_level(mean: Map, step: int, has_gaps: bool) -> Map:
-    """Return the higher of the levels `step` rows above and below (H, W); with `has_gaps`, `FAR_BELOW` if none exists.
+def _closest_level(mean: Map, rows: npt.NDArray[np.intp]) -> Map:
+    """Return the lowest of the levels beside rows at all distances (rows, W); `FAR_BELOW` if none is visible at one.
 
-    If one of the two is hidden or beyond the picture's border, return the level of the other row.
+    A level is the higher one of the two rows at a distance; if one of them is hidden or beyond the picture's border,
+    it is that of the other.
     """
-    import cv2
-
-    level = np.empty_like(mean)
-    if len(mean) < 2 * step:
-        level.fill(-FAR_BELOW)
-        level[step:] = mean[:-step]
-        cv2.max(level[:-step], mean[step:], dst=level[:-step])
-    else:
-        level[:step], level[-step:] = mean[step : 2 * step], mean[-2 * step : -step]
-        cv2.max(mean[: -2 * step], mean[2 * step :], dst=level[step:-step])
-    if has_gaps:
-        np.copyto(level, FAR_BELOW, where=level <= -FAR_BELOW)
-    return level
+    closest = np.full((len(rows), mean.shape[1]), np.inf, np.float32)
+    for step in BESIDE_PX:
+        level = np.full_like(closest, -FAR_BELOW)
+        for neighbours in (rows - step, rows + step):
+            inside = (neighbours >= 0) & (neighbours < len(mean))
+            level[inside] = np.maximum(level[inside], mean[neighbours[inside]])
+        level[level <= -FAR_BELOW] = FAR_BELOW
+        np.minimum(closest, level, out=closest)
+    return closest
 
 
 def _visible_mean(excess: Map, hidden: Mask) -> Map:
@@ -196,6 +216,17 @@ def _visible_mean(excess: Map, hidden: Mask) -> Map:
     share = _along((~hidden).astype(np.float32))
     visible = _along(np.where(hidden, np.float32(0), excess)) / np.maximum(share, 1e-6)
     return np.where(share > MIN_SEEN, visible, np.float32(-FAR_BELOW))
+
+
+def mean(values: npt.NDArray[np.floating]) -> float:
+    """Return NumPy's mean of at least one value; NumPy's own method takes three times as long for few values."""
+    return float(np.add.reduce(values) / len(values))
+
+
+def median(values: Map) -> float:
+    """Return NumPy's median of at least one value; NumPy's own takes ten times as long for the pixels of a side."""
+    ordered, middle = np.sort(values), len(values) // 2
+    return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
 def _along(values: Map) -> Map:

@@ -253,47 +253,39 @@ class _Circles:
 
         height, width = packed.shape[0] - 2 * far, packed.shape[1] - 2 * far
         count, size, hidden = self.rows.shape[1], height * width, not (bits == -1).all()
-        # Process angle by angle in the same few buffers, which stay in the cache: fresh memory would cost more than the
-        # sums.
-        sample, seen = (np.zeros((count, height, width), np.int64) for _ in range(2))
+        # Process angle by angle, so that the samples of one angle stay in the cache; an index reads those of all circles.
+        windows = [np.lib.stride_tricks.sliding_window_view(part, (height, width)) for part in (packed, energy_of, bits)]
         energy = np.zeros((count, height, width), np.int32)
-        values = sample.reshape(count, size).view(np.int16)
-        difference = np.empty((count - self.step, size), np.int64)
-        contrast = difference.view(np.int16)
-        total, apart_sum = np.zeros_like(values), np.zeros(contrast.shape, np.uint16)
-        for places in self.windows(far - _MARGIN, height, width):
-            for number, place in enumerate(places):
-                sample[number] = packed[place]
-                cv2.add(energy[number], energy_of[place], dst=energy[number])
-                if hidden:
-                    seen[number] = bits[place]
+        total = np.zeros((count, size * 4), np.int16)
+        contrast = np.empty((count - self.step, size * 4), np.int16)
+        apart_sum = np.zeros(contrast.shape, np.uint16)
+        for places in zip(self.rows + far - _MARGIN, self.columns + far - _MARGIN, strict=True):
+            values = windows[0][places].reshape(count, size).view(np.int16)
+            energy += windows[1][places]
             total += values
             cv2.absdiff(values[self.step :], values[: -self.step], dst=contrast)
             if hidden:
-                difference &= (seen[self.step :] & seen[: -self.step]).reshape(difference.shape)
+                seen = windows[2][places].reshape(count, size)
+                contrast.view(np.int64)[:] &= seen[self.step :] & seen[: -self.step]
             apart_sum += contrast.view(np.uint16)
         sums, differences = total.reshape(count, size, 4), apart_sum.reshape(-1, size, 4)
-        counts = sums[..., 3].astype(np.float32)
-        # Samples of which one is hidden differ by 1 in the last number.
-        shared = (counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2
+        visible: tuple[Map, Map] | None = None
+        counts: Map | np.float32 = np.float32(ANGLES)
+        shared: Map | np.float32 = np.float32(ANGLES)
+        if hidden:
+            counts = sums[..., 3].astype(np.float32)
+            # Samples of which one is hidden differ by 1 in the last number.
+            shared = (counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2
+            visible = np.asarray(counts / ANGLES, np.float32), np.asarray(shared / ANGLES, np.float32)
+            counts, shared = np.maximum(counts, 1), np.maximum(shared, 1)
         lengths = np.sqrt(_add_channels(np.square(differences, dtype=np.float32)))
-        steps = np.asarray(lengths / (EIGHTHS * np.maximum(shared, 1)), np.float32)
-        means_squared = _add_channels(np.square(sums, dtype=np.float32)) / np.maximum(counts, 1)
-        variance = np.maximum(energy.reshape(count, size).astype(np.float32) - means_squared, 0) / np.maximum(counts, 1)
+        steps = np.asarray(lengths / (EIGHTHS * shared), np.float32)
+        means_squared = _add_channels(np.square(sums, dtype=np.float32)) / counts
+        variance = np.maximum(energy.reshape(count, size).astype(np.float32) - means_squared, 0) / counts
         spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
-        shares = [np.asarray(part / ANGLES, np.float32) for part in (counts, shared)]
-        visible = (shares[0], shares[1]) if hidden else None
         low = self.scores(steps, spread, visible, -1) - ROUNDING
         high = self.scores(steps, spread, visible, 1) + ROUNDING
         return low.reshape(-1, height, width), high.reshape(-1, height, width)
-
-    def windows(self, by: int, height: int, width: int) -> list[list[tuple[slice, slice]]]:
-        """Return where the samples of a window of centres are, by angle and circle; offsets are moved `by` pixels."""
-        offsets = ((self.rows + by).tolist(), (self.columns + by).tolist())
-        return [
-            [(slice(y, y + height), slice(x, x + width)) for y, x in zip(ys, xs, strict=True)]
-            for ys, xs in zip(*offsets, strict=True)
-        ]
 
     def scores(self, steps: Map, spread: Map, visible: tuple[Map, Map] | None = None, side: int = 0) -> Map:
         """Return ring scores (radii, K) from steps between circles (circles - step, K) and spreads (circles, K).
