@@ -174,7 +174,7 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
         context: context after parsing.
         command: command whose options count; by default that of the context.
     """
-    params = _known(command or context.command)
+    params = _options_by_name(command or context.command)
     options: dict[str, Json] = {}
     for key, param in params.items():
         name = param.name or ""
@@ -192,7 +192,7 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
     return options
 
 
-def _known(command: click.Command) -> dict[str, click.Parameter]:
+def _options_by_name(command: click.Command) -> dict[str, click.Parameter]:
     """Return every option by its long name, and the benchmark."""
     return {
         (opt.removeprefix("--") if isinstance(param, click.Option) else param.name or ""): param

@@ -109,7 +109,7 @@ def command(form: str | None, **options: Any) -> int:
 
         runs = {cell.name: cell.config(config, options["out"]) for cell in cells}
         return show_estimate(ManyEstimate(estimated(runs, prepared_cell)), form)
-    return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
+    return ask_cells(cells, config, options, partial(_print_study, form, options["tables"]))
 
 
 # A study varies the form of tools itself.
@@ -133,7 +133,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
     refuse_foreign_beside(out, (*(cell.name for cell in cells), "site"))
     main = cells[0]
 
-    def made(cell: PlannedRun) -> ResolvedRun | None:
+    def prepare_run(cell: PlannedRun) -> ResolvedRun | None:
         if cell.pictures and lacks_pictures(RunFolder(main.folder(out)), main.changes["solvers"][0]):
             tell(f"note: {cell.name} is not asked, because no tool made a picture in {main.folder(out)}")
             return None
@@ -164,7 +164,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         )
         return [*results.lines, *report.failed, *unanswerable]
 
-    runs = {f"{cell.name} ({cell.about})": partial(made, cell) for cell in cells}
+    runs = {f"{cell.name} ({cell.about})": partial(prepare_run, cell) for cell in cells}
     return ask_and_show(runs, config.run_limits, [out], compared)
 
 
@@ -185,7 +185,7 @@ def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
     return json.dumps({"study": {path.name: str(path) for path in folders}, **report.as_json()})
 
 
-def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
+def _print_study(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
     from hybrid.cli._head import paint_head
     from hybrid.display.tables import RENDERERS
