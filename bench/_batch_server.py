@@ -68,7 +68,7 @@ class Behaviour:
     # Maps the index of a batch and of a status request, both from 0, to whether the server answers with a 404.
     unknown: Callable[[int, int], bool] = field(default=lambda batch, look: False)
     # Maps the index of a batch to whether the list contains it.
-    listed: Callable[[int], bool] = field(default=lambda _: True)
+    is_in_list: Callable[[int], bool] = field(default=lambda _: True)
     # Maps the index of a batch and its results to the results that are sent.
     rewrite: Callable[[int, bytes], bytes] = field(default=lambda _, results: results)
     # Whether responses are compressed with gzip.
@@ -155,11 +155,11 @@ class BatchServer:
         if method == b"DELETE":
             # A file: /v1/files/in-ID, /v1beta/files/in-ID
             del self.files[re.sub("^/(v1/files|v1beta)/", "", place)]
-            return _said({})
+            return _response({})
         built = self._got(place) if method == b"GET" else self._posted(place, head, body)
         if isinstance(built, bytes) and built.startswith(b"HTTP/"):
             return built
-        return _said(built, packed=self.behaviour.packed)
+        return _response(built, packed=self.behaviour.packed)
 
     def _got(self, path: str) -> object:
         """Handle GET requests: lists, status requests and results."""
@@ -170,13 +170,13 @@ class BatchServer:
             batch = next(item for item in self.batches.values() if item.number == number)
             return self.behaviour.rewrite(number, batch.results)
         if path == LISTS[word]:
-            batches = [batch for batch in self.batches.values() if self.behaviour.listed(batch.number)]
+            batches = [batch for batch in self.batches.values() if self.behaviour.is_in_list(batch.number)]
             values = [view(word, batch) for batch in reversed(batches)]
             return {"operations" if word == "google" else "data": values}
         name = path.removeprefix(f"{LISTS[word]}/")
         batch = self.look(f"batches/{name}" if word == "google" else name, word)
         if self.behaviour.unknown(batch.number, batch.looks - 1):
-            return _said({"error": {"message": "No such batch"}}, 404)
+            return _response({"error": {"message": "No such batch"}}, 404)
         return view(word, batch)
 
     def _posted(self, path: str, head: bytes, body: bytes) -> object:
@@ -189,15 +189,17 @@ class BatchServer:
             boundary = re.search(rb'(?i)boundary="?([^"\r\n;]+)', head)
             end = b"\r\n--" + (boundary[1] if boundary else b"")
             part = next(part for part in (b"\r\n" + body).split(end) if b"filename=" in part[:500])
-            return {"id": self._kept(part.partition(b"\r\n\r\n")[2])}
+            return {"id": self._store_file(part.partition(b"\r\n\r\n")[2])}
         if path == "/upload/v1beta/files":
             return framed(b"{}", headers={"x-goog-upload-url": f"{self.url}{path}/go"})
         if path == "/upload/v1beta/files/go":
-            return {"file": {"name": self._kept(body, "files/")}}
+            return {"file": {"name": self._store_file(body, "files/")}}
         if path.endswith(("/batches", ":batchGenerateContent")):
             if self.behaviour.refusals:
-                return _said({"error": {"message": "Too many batches", "type": "x"}}, self.behaviour.refusals.pop(0))
-            word, batch = self._taken(path, json.loads(body))
+                return _response(
+                    {"error": {"message": "Too many batches", "type": "x"}}, self.behaviour.refusals.pop(0)
+                )
+            word, batch = self._create_batch(path, json.loads(body))
             if batch.number in self.behaviour.loses_answer:
                 raise ConnectionError
             return view(word, batch)
@@ -205,15 +207,15 @@ class BatchServer:
         if not asks_first and CALL_PROBE_TEXT.search(body) is None:
             self.singles[digest(body)] += 1
         kinds = {"chat/completions": "openai", "messages": "anthropic"}
-        return said(next((word for end, word in kinds.items() if path.endswith(end)), "google"), body)
+        return direct_reply(next((word for end, word in kinds.items() if path.endswith(end)), "google"), body)
 
-    def _kept(self, data: bytes, folder: str = "") -> str:
+    def _store_file(self, data: bytes, folder: str = "") -> str:
         name = f"{folder}in-{self.uploads}"
         self.uploads += 1
         self.files[name] = data
         return name
 
-    def _taken(self, path: str, request: dict[str, Any]) -> tuple[str, Batch]:
+    def _create_batch(self, path: str, request: dict[str, Any]) -> tuple[str, Batch]:
         if path == LISTS["anthropic"]:
             requests = [(item["custom_id"], json.dumps(item["params"]).encode()) for item in request["requests"]]
             if not all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", identity) for identity, _ in requests):
@@ -238,7 +240,7 @@ def digest(body: bytes) -> str:
     return hashlib.sha256(json.dumps(json.loads(body), sort_keys=True).encode()).hexdigest()
 
 
-def said(word: str, body: bytes) -> dict[str, Any]:
+def direct_reply(word: str, body: bytes) -> dict[str, Any]:
     """Return the direct reply to a request: a text, or a call of a tool."""
     text, call, arguments = f"Answer: ({'AB'[int(digest(body)[:8], 16) % 2]})", "", dict[str, Any]()
     if PROBE_TEXT.encode() in body:
@@ -280,7 +282,7 @@ def reply_of(wire: str, text: str, call: str = "", arguments: Mapping[str, Any] 
 
 def result(word: str, identity: str, fate: str, body: bytes) -> dict[str, Any]:
     """Return the line for a request in the results of its batch."""
-    finished = said(word, body) if fate == "succeeded" else None
+    finished = direct_reply(word, body) if fate == "succeeded" else None
     match word:
         case "openai":
             line = {"id": "r", "custom_id": identity, "response": None, "error": None}
@@ -327,7 +329,7 @@ def view(word: str, batch: Batch) -> dict[str, Any]:
 LISTS = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches", "google": "/v1beta/batches"}
 
 
-def _said(value: object, status: int = 200, *, packed: bool = False) -> bytes:
+def _response(value: object, status: int = 200, *, packed: bool = False) -> bytes:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     if packed:
         data = gzip.compress(data)

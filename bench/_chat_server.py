@@ -53,8 +53,8 @@ class Served:
     tool_results: int
     request_bytes: int
     # Seconds since the epoch when the last byte of the request arrived.
-    began: float
-    ended: float
+    received_s: float
+    answered_s: float
 
 
 @dataclass(frozen=True)
@@ -66,13 +66,13 @@ class ChatServer:
 
     def count(self) -> int:
         """Return the number of requests answered so far."""
-        return int(self._told("count"))
+        return int(self._fetch("count"))
 
     def log(self) -> tuple[Served, ...]:
         """Return all requests answered so far."""
-        return tuple(Served(**entry) for entry in self._told("log"))
+        return tuple(Served(**entry) for entry in self._fetch("log"))
 
-    def _told(self, what: str) -> Any:
+    def _fetch(self, what: str) -> Any:
         with urllib.request.urlopen(f"{self.url}/{what}", timeout=30) as reply:  # noqa: S310
             return json.load(reply)
 

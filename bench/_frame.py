@@ -117,11 +117,11 @@ def medians(rows: Iterable[Row], *by: str) -> list[Row]:
 
 
 @dataclass(frozen=True)
-class Ended:
+class FinishedProcess:
     """A process that has ended, or was killed."""
 
     # Seconds since the epoch, as `killed`.
-    began: float
+    started: float
     killed: float | None
     wall_s: float
     # CPU time of the process and of all its descendants that were waited for.
@@ -204,7 +204,7 @@ def measured(
     kill_when: Callable[[], bool] | None = None,
     out: Path | None = None,
     cwd: Path | None = None,
-) -> Ended:
+) -> FinishedProcess:
     """Run a command to its end. Raises `SystemExit` if it fails.
 
     Args:
@@ -249,7 +249,7 @@ def measured(
     process.returncode = os.waitstatus_to_exitcode(status)
     largest = usage.ru_maxrss / 1024
     if killed:
-        return Ended(start, killed[0][0], *killed[0][1:], largest, tuple(peaks))
+        return FinishedProcess(start, killed[0][0], *killed[0][1:], largest, tuple(peaks))
     if process.returncode:
         raise SystemExit(f"{' '.join(words)} ended with {process.returncode}:\n{log.read_text()[-3000:]}")
-    return Ended(start, None, wall, usage.ru_utime + usage.ru_stime, largest, tuple(peaks))
+    return FinishedProcess(start, None, wall, usage.ru_utime + usage.ru_stime, largest, tuple(peaks))

@@ -95,7 +95,7 @@ def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str,
 def crop(index: int, seed: int) -> Question:
     """Ask for a box in its own size."""
     _, scene = _scene(index, seed)
-    pixels, edges = scene.draw(), [int(edge) for edge in scene.things[0].box]
+    pixels, edges = scene.draw(), [int(edge) for edge in scene.objects[0].box]
     pixel = pixels[edges[1] : edges[3], edges[0] : edges[2]]
 
     def same(finding: Finding, store: ImageStore) -> bool:
@@ -188,7 +188,7 @@ def relation(index: int, seed: int) -> Question:
 def saliency(index: int, seed: int) -> Question:
     """Draw three to six coloured things among grey ones; their boxes are in random order."""
     rng, scene = _scene(index, seed)
-    boxes: list[Json] = [box_arg(scene.things[rank].box, str(rank)) for rank in rng.permutation(len(scene.things))]
+    boxes: list[Json] = [box_arg(scene.objects[rank].box, str(rank)) for rank in rng.permutation(len(scene.objects))]
     return _question([scene.draw()], {"boxes": boxes}, _is("most_salient", "0"))
 
 
@@ -200,7 +200,7 @@ def scanpath(index: int, seed: int) -> Question:
 def segmentation(index: int, seed: int) -> Question:
     """Draw a plain coloured shape, and give the box around it."""
     _, scene = _scene(index, seed, 2, 4)
-    name = scene.things[0]
+    name = scene.objects[0]
     expected, full = Box(*name.box), shape_area(name)
 
     def cut_out(finding: Finding, _: ImageStore) -> bool:
@@ -217,7 +217,7 @@ def semantic_correspondence(index: int, seed: int) -> Question:
     """Show one of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
-    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (name.box for name in scene.things)]
+    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (name.box for name in scene.objects)]
     points = point_args(centres)
     args: dict[str, Json] = {"point": points[index % 3], "candidates": points}
     return _question([picture, darker(picture)], args, _is("best_index", index % 3))

@@ -23,13 +23,13 @@ ARCHITECTURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("archi
 class Network:
     """An architecture: its name, the tool that uses it, and how its checkpoint is built.
 
-    `counted` is the class of the module whose calls are the forward passes; `trained` names a package whose weights are
-    used in the checkpoint of real size if the package is installed.
+    `module_class` is the class of the module whose calls are the forward passes; `trained` names a package whose
+    weights are used in the checkpoint of real size if the package is installed.
     """
 
     title: str
     tool: str
-    counted: str
+    module_class: str
     # One of `ARCHITECTURES`, or a function in this module that writes the checkpoint.
     architecture: str
     size: str = ""

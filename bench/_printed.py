@@ -27,7 +27,7 @@ class Derived:
 
     cell: Published
     value: float
-    how: str
+    derivation: str
     tolerance: float = ROUNDED
 
 
@@ -64,7 +64,7 @@ def means(
     parts: Sequence[str],
     weights: Sequence[float] | None = None,
     tolerance: float = ROUNDED,
-    how: str = "mean of the row's cells",
+    derivation: str = "mean of the row's cells",
 ) -> Iterator[Derived]:
     """Derive the cells of the column `target`: the mean of the columns `parts`, weighted by `weights` if given.
 
@@ -75,7 +75,7 @@ def means(
         cell = grid.get(*row, target) if row[0] in tables else None
         values = grid.values(row, parts)
         if cell is not None and values is not None:
-            yield Derived(cell, mean_of(values, weights), how, tolerance)
+            yield Derived(cell, mean_of(values, weights), derivation, tolerance)
 
 
 def blink(cells: Sequence[Published]) -> Iterator[Derived]:
@@ -83,7 +83,7 @@ def blink(cells: Sequence[Published]) -> Iterator[Derived]:
     # Values recomputed from outputs are not printed cells.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
-    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, how="mean of the row's 14 cells")
+    yield from means(grid, ("Table 1", "Table 4"), "accuracy_macro", tasks, derivation="mean of the row's 14 cells")
     for cell in cells:
         if cell.kind == "chance":
             chances = {task: 100 / len(facts.choices) for task, facts in BLINK_TASKS.items()}
@@ -188,7 +188,7 @@ def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
     """Derive averages from printed cells; those of types and of all questions from right answers by category."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
-    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, how="zoom and the four shifts")
+    yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, derivation="zoom and the four shifts")
     for row in grid.rows:
         if row[0] in MODES:
             yield from _view_counts(grid, row)

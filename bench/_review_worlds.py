@@ -36,14 +36,14 @@ Floats = NDArray[np.float64]
 class DrawnSolver:
     """Answers of one solver: whether each is right, whether a tool was called, and the result of the call.
 
-    `found` says whether the tool output leads to the right answer, `confidence` is the tool's own, and `tokens` is the
-    size of the reply. Without `called`, no tool was called. With `boxes`, each called question has calls of the crop
-    tool with these boxes.
+    `right_output` says whether the tool output leads to the right answer, `confidence` is the tool's own, and `tokens`
+    is the size of the reply. Without `has_call`, no tool was called. With `boxes`, each called question has calls of
+    the crop tool with these boxes.
     """
 
     right: Right
-    called: Right | None = None
-    found: Right | None = None
+    has_call: Right | None = None
+    right_output: Right | None = None
     confidence: Floats | None = None
     tokens: Floats | None = None
     boxes: Sequence[Sequence[Box]] | None = None
@@ -53,7 +53,7 @@ class DrawnSolver:
     def reply(self, question: Question, place: int) -> Reply:
         """Return the reply to the question at this index."""
         tokens = 0 if self.tokens is None else int(self.tokens[place])
-        is_called = self.called is not None and bool(self.called[place])
+        is_called = self.has_call is not None and bool(self.has_call[place])
         usage = Usage(1, int(is_called), input_tokens=tokens, output_tokens=int(tokens > 0), seconds=1.0 + is_called)
         text = f"Answer: ({'A' if self.right[place] else 'B'})"
         if self.boxes is not None:
@@ -63,7 +63,7 @@ class DrawnSolver:
     def step(self, question: Question, place: int) -> Step:
         """Return a call of the puzzle tool, whose rule answers (A) if `best` is 0."""
         confidence = 0.9 if self.confidence is None else float(self.confidence[place])
-        results: Json = {} if self.found is None else {"best": 0 if self.found[place] else 1}
+        results: Json = {} if self.right_output is None else {"best": 0 if self.right_output[place] else 1}
         version = self.versions[place] if self.versions else "drawn"
         names = [f"img:{n + 1}" for n in range(len(question.images))]
         data: dict[str, Json] = {"images": names, "args": {}, "data": results, "confidence": confidence}
@@ -79,11 +79,11 @@ def _crop_step(box: Box) -> Step:
 
 def annotated_questions(rng: np.random.Generator, size: int, pictures: int = 0) -> list[Question]:
     """Return questions about pictures of 1000 x 800 px, each with one annotated box; `pictures` are shared."""
-    made = []
+    with_boxes = []
     for question in questions(size, pictures):
         image = replace(question.images[0], width=1000, height=800)
-        made.append(replace(question, images=(image,), evidence=(AnnotatedPlace(random_box(rng, 60, 120)),)))
-    return made
+        with_boxes.append(replace(question, images=(image,), evidence=(AnnotatedPlace(random_box(rng, 60, 120)),)))
+    return with_boxes
 
 
 def random_box(rng: np.random.Generator, least: int, most: int) -> Box:
@@ -210,15 +210,15 @@ def looks_by_chance_find_nothing(folder: Path, rng: np.random.Generator) -> bool
 
 def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
     """Of 120 crops about 60 % contain the annotated box, and only these help: both printed shares are correct."""
-    request, values, there = annotated_questions(rng, 120), np.ones(120, bool), rng.random(120) < 0.6
-    wanted = [annotation.place for question in request for annotation in question.evidence]
-    boxes = [[box_around(place) if hit else _away(place)] for place, hit in zip(wanted, there, strict=True)]  # type: ignore[arg-type]
-    right = np.where(there, rng.random(120) < 0.9, rng.random(120) < 0.3)
+    request, values, is_at_place = annotated_questions(rng, 120), np.ones(120, bool), rng.random(120) < 0.6
+    targets = [annotation.place for question in request for annotation in question.evidence]
+    boxes = [[box_around(place) if hit else _away(place)] for place, hit in zip(targets, is_at_place, strict=True)]  # type: ignore[arg-type]
+    right = np.where(is_at_place, rng.random(120) < 0.9, rng.random(120) < 0.3)
     solvers = {"controller": DrawnSolver(right, values, boxes=boxes), "mllm": DrawnSolver(rng.random(120) < 0.5)}
     text = sentences_of(comparison_of(folder, request, real=solvers)).get("places.found", "")
-    at_place, elsewhere = (f"{100 * right[side].mean():.0f}%" for side in (there, ~there))
+    at_place, elsewhere = (f"{100 * right[side].mean():.0f}%" for side in (is_at_place, ~is_at_place))
     shares = f"{at_place} of the questions where they cover it and on {elsewhere}"
-    return f"{100 * there.mean():.0f}% of its 120 tool calls" not in text or shares not in text
+    return f"{100 * is_at_place.mean():.0f}% of its 120 tool calls" not in text or shares not in text
 
 
 def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> bool:

@@ -38,7 +38,7 @@ class Scripted:
     finish: str | None = None
     body: str | None = None
     deltas: Sequence[str] = ()
-    before: str = ""
+    preamble: str = ""
     end: str = "data: [DONE]"
     status: int = 200
     error: str | None = None
@@ -49,7 +49,7 @@ class Scripted:
     about: Mapping[str, Any] = field(default_factory=dict)
     choice: Mapping[str, Any] = field(default_factory=dict)
 
-    def said(self) -> dict[str, Any]:
+    def full_message(self) -> dict[str, Any]:
         """Return the message, with calls in OpenAI's form."""
         calls = []
         for call in self.calls:
@@ -59,30 +59,32 @@ class Scripted:
             )
         return {"role": "assistant", "content": self.text, **({"tool_calls": calls} if calls else {}), **self.message}
 
-    def ended(self) -> str:
+    def finish_reason(self) -> str:
         """Return why the reply ended."""
         return self.finish or ("tool_calls" if self.calls else "stop")
 
-    def whole(self) -> str:
+    def json_body(self) -> str:
         """Return the body of a reply that is not streamed."""
         if self.error is not None:
             return json.dumps({"error": {"message": self.error, "type": "error", "param": None, "code": None}})
-        choice = {"index": 0, "message": self.said(), "finish_reason": self.ended(), **self.choice}
+        choice = {"index": 0, "message": self.full_message(), "finish_reason": self.finish_reason(), **self.choice}
         return self.body or json.dumps(
             {"choices": [choice], "usage": None if self.without_usage else self.usage, **self.about}
         )
 
-    def streamed(self) -> str:
+    def event_stream(self) -> str:
         """Return the events of a streamed reply."""
-        text = self.said()
+        text = self.full_message()
         for place, call in enumerate(text.get("tool_calls", ())):
             call["index"] = place
         deltas = [json.loads(delta) for delta in self.deltas] or [text]
         choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
         if self.finish or not self.deltas:
-            choices.append({"index": 0, "delta": {}, "finish_reason": self.ended()})
+            choices.append({"index": 0, "delta": {}, "finish_reason": self.finish_reason()})
         events = (json.dumps({"id": "1", "object": "chat.completion.chunk", "choices": [choice]}) for choice in choices)
-        return self.before + "".join(f"data: {event}\n\n" for event in events) + (f"{self.end}\n\n" if self.end else "")
+        return (
+            self.preamble + "".join(f"data: {event}\n\n" for event in events) + (f"{self.end}\n\n" if self.end else "")
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +250,7 @@ def _chat_completions(behaviour: Behaviour, requests: list[bytes]) -> Answer:
 
     def pieces(_: bytes, body: bytes) -> list[bytes]:
         text_value, events = reply(body)
-        data = (text_value.streamed() if events else text_value.whole()).encode()
+        data = (text_value.event_stream() if events else text_value.json_body()).encode()
         kind = text_value.content_type or ("text/event-stream" if events else "application/json")
         phrase = HTTPStatus(text_value.status).phrase if text_value.status in set(HTTPStatus) else "Capacity"
         head = framed(data, f"{text_value.status} {phrase}", {"Content-Type": kind, **text_value.headers})[

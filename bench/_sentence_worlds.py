@@ -240,10 +240,10 @@ WORLDS: Mapping[str, World] = {
 }
 
 
-def false_in(name: str, draws: int, seed: int, known: Mapping[str, World] = WORLDS) -> int:
+def false_in(name: str, draws: int, seed: int, worlds: Mapping[str, World] = WORLDS) -> int:
     """Return the number of draws of this world for which the claim is false."""
     count = 0
     for draw in range(seed, seed + draws):
         with tempfile.TemporaryDirectory() as folder:
-            count += known[name](Path(folder), np.random.default_rng([draw, *map(ord, name)]))
+            count += worlds[name](Path(folder), np.random.default_rng([draw, *map(ord, name)]))
     return count

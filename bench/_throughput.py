@@ -75,12 +75,12 @@ class Load:
 class Passes:
     """Forward passes of the modules of one class: the size of each batch."""
 
-    counted: str
+    module_class: str
     sizes: list[int] = field(default_factory=list)
 
     def note(self, module: Any, args: Any, kwargs: Any, _: Any) -> None:
         """Torch hook that is called after every forward pass of the module."""
-        if type(module).__name__ != self.counted:
+        if type(module).__name__ != self.module_class:
             return
         values = next((value for name, value in kwargs.items() if name == "pixel_values"), None)
         self.sizes.append(int((args[0] if values is None else values).shape[0]))
@@ -181,13 +181,13 @@ def measure(name: str, setting: Load) -> Measured:
     tool: Tool = load("tools", network.tool)
     # The seed is part of the cache key, so each turn is computed.
     tool = replace(tool, card=replace(tool.card, uses_seed=True))
-    with tempfile.TemporaryDirectory() as folder, counting(network.counted) as passes:
+    with tempfile.TemporaryDirectory() as folder, counting(network.module_class) as passes:
         checkpoint = Path(folder) / "checkpoint"
         checkpoint.mkdir()
         network.build(checkpoint, setting.real, setting.device)
         built, groups = make_requests(tool, setting.requests)
-        shown = [*built, *mirrored_pairs(built)] if network.tool in MATCHERS else built
-        bare = replace(bare_loop(name, checkpoint, setting.device, shown, BATCH), images=len(built))
+        inputs = [*built, *mirrored_pairs(built)] if network.tool in MATCHERS else built
+        bare = replace(bare_loop(name, checkpoint, setting.device, inputs, BATCH), images=len(built))
         store = ImageStore(Path(folder) / "images")
         requests = [
             [ImageRef(f"img:{place}", store.put(jpeg(item), "made")) for place, item in enumerate(group, 1)]

@@ -38,10 +38,10 @@ class PointCase:
     """One question: the images, the true point in image 2, the right letter, and the arguments."""
 
     images: tuple[Pixels, Pixels]
-    there: tuple[float, float]
+    target_xy: tuple[float, float]
     letter: str
-    chosen: Request[CorrespondenceArgs]
-    placed: Request[CorrespondenceArgs]
+    choice_request: Request[CorrespondenceArgs]
+    point_request: Request[CorrespondenceArgs]
 
 
 @dataclass(frozen=True)
@@ -70,16 +70,16 @@ def cases(options: Namespace, name: str) -> Iterator[PointCase]:
 
 def answer(options: Namespace, matcher: Matcher, case: PointCase) -> Answer:
     """Return the tool's answer to a question, using a matcher's matches."""
-    views = views_of(case.chosen)
+    views = views_of(case.choice_request)
     match = options.store.match(matcher, views)
-    selected = solve(case.chosen, views, match.matches)
+    selected = solve(case.choice_request, views, match.matches)
     best = selected.data["best"]
     right = None if best is None else best == case.letter
-    placed = solve(case.placed, views, match.matches)
+    placed = solve(case.point_request, views, match.matches)
     point, off = placed.data["transferred_px"], np.inf
     if isinstance(point, dict):
         longer = max(case.images[1].shape[:2])
-        off = float(np.hypot(point["x"] - case.there[0], point["y"] - case.there[1])) / longer
+        off = float(np.hypot(point["x"] - case.target_xy[0], point["y"] - case.target_xy[1])) / longer
     return Answer(right, selected.confidence, match.seconds, off, placed.confidence)
 
 

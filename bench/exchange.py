@@ -56,7 +56,7 @@ class Reader:
     """A program that reads an export."""
 
     # Name on the page, with the functions that are run.
-    shown: str
+    title: str
     function: str
     # Names of the reader in _exchange_readers.py and of the environment; empty for `hybrid score`.
     reader: str = ""
@@ -146,7 +146,7 @@ def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, A
     ]
     result = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     if result.returncode:
-        raise SystemExit(f"{reader.shown} failed on {path.name}:\n{result.stderr[-2000:]}")
+        raise SystemExit(f"{reader.title} failed on {path.name}:\n{result.stderr[-2000:]}")
     reading: Mapping[str, Any] = json.loads(result.stdout)
     return reading
 
@@ -190,7 +190,7 @@ def measure(run: Path | None, environments: Path | None) -> list[Row]:
             results = []
             for reader in readers:
                 reading = read_here(path, folder) if reader is OURS else read_there(reader, path, places)
-                facts = form, Path(file).suffix, reader.shown, reader.function
+                facts = form, Path(file).suffix, reader.title, reader.function
                 score = scores[WITH_TOOLS.get(form, SOLVER)]
                 results.append(Row(*facts, reading["rows"], reading["score"], score))
                 print(results[-1], file=sys.stderr, flush=True)

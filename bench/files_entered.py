@@ -85,10 +85,10 @@ def profiled(arguments: tuple[str, ...]) -> CallProfile:
 
 
 if __name__ == "__main__":
-    given = options(__doc__, {"--list": False})
+    flags = options(__doc__, {"--list": False})
     with tempfile.TemporaryDirectory() as folder:
         profile = profiled((*ASKED, "--out", f"{folder}/run"))
-    if given.list:
+    if flags.list:
         for name, functions in sorted(profile.functions.items()):
             print(f"{Path(name).relative_to(ROOT)}: {', '.join(sorted(functions))}")
     print(f"files {len(profile.functions)}, pairs {len(profile.pairs)}, calls {sum(profile.pairs.values())}")

@@ -53,24 +53,24 @@ Row = Mapping[str, Any]
 
 
 @dataclass
-class Looks:
+class GpuSamples:
     """Samples of the GPU during a measurement: busy share in percent, bytes in use; empty without NVML."""
 
     busy: list[float] = field(default_factory=list)
     used: list[int] = field(default_factory=list)
-    before: int = 0
+    bytes_at_start: int = 0
 
 
 @contextmanager
-def watched(device: str) -> Iterator[Looks]:
+def watched(device: str) -> Iterator[GpuSamples]:
     """Sample the GPU every `LOOK_S` seconds."""
-    looks, event = Looks(), threading.Event()
+    looks, event = GpuSamples(), threading.Event()
     try:
         import pynvml
 
         pynvml.nvmlInit()
         card = pynvml.nvmlDeviceGetHandleByIndex(int(device.partition(":")[2] or 0))
-        looks.before = int(pynvml.nvmlDeviceGetMemoryInfo(card).used)
+        looks.bytes_at_start = int(pynvml.nvmlDeviceGetMemoryInfo(card).used)
     except Exception as error:
         print(f"no share of time: {type(error).__name__}: {error}", file=sys.stderr)
         yield looks
@@ -224,7 +224,7 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
         "seconds": round(time.monotonic() - started, 1),
         "busy": statistics.mean(looks.busy) / 100 if looks.busy else None,
         "working": statistics.mean(look > 0 for look in looks.busy) if looks.busy else None,
-        "held_mb": (max(looks.used) - looks.before) / 1e6 if looks.used else None,
+        "held_mb": (max(looks.used) - looks.bytes_at_start) / 1e6 if looks.used else None,
     }
 
 

@@ -4,8 +4,8 @@
 
 The server's log shows which replies had been sent when the process was killed, and which requests were repeated when
 the same command continued. A reply in transit at that moment counts as sent; one that the server wrote after the kill
-does not. `kept` is the number of replies sent before the kill that the second command did not request again. The scores
-of both ways are compared.
+does not. `reused` is the number of replies sent before the kill that the second command did not request again. The
+scores of both ways are compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Killed:
     recorded: int
     # Replies sent before the kill that were requested again.
     asked_again: int
-    kept: int
+    reused: int
     same_scores: bool
 
 
@@ -51,14 +51,14 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, full: b
         killed = measured(words, environment(out / "home"), out / "log", kill_when=are_answered).killed
         if killed is None:
             raise SystemExit(f"the command ended after {server.count()} replies, and was not killed")
-        items = tuple(item for item in server.log() if item.ended <= killed)
+        items = tuple(item for item in server.log() if item.answered_s <= killed)
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         measured(words, environment(out / "home"), out / "log")
         # Requests that came both before and after the kill: by question and number of tool results.
         sent, later = (
             {(entry.question, entry.tool_results) for entry in log}
-            for log in (items, [value for value in server.log() if value.began > killed])
+            for log in (items, [value for value in server.log() if value.received_s > killed])
         )
         second = sent & later
         same = (out / "run" / solver / "scores.jsonl").read_bytes() == full

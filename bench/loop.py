@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench._chat_server import Served, chat_server
-from bench._frame import Ended, environment, measured, medians, options, resident_mb, table, turns, write_json
+from bench._frame import FinishedProcess, environment, measured, medians, options, resident_mb, table, turns, write_json
 from bench._loop_questions import write_questions
 
 BARE = ("aiohttp", "aiohttp-crop", "openai", "langgraph", "langgraph-graph")
@@ -98,7 +98,7 @@ def run_client(
     in_flight: int,
     inspect_python: str = sys.executable,
     looks: Sequence[Callable[[int], float]] = (resident_mb,),
-) -> tuple[Ended, tuple[Served, ...]]:
+) -> tuple[FinishedProcess, tuple[Served, ...]]:
     """Run a client once against a fresh server; `looks` is passed to `measured`."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
@@ -106,16 +106,16 @@ def run_client(
         return measured(words, environment(out / "home"), out / "output", looks=looks), server.log()
 
 
-def row(client: str, count: int, many: tuple[Ended, tuple[Served, ...]], few: Ended) -> LoopRow:
+def row(client: str, count: int, many: tuple[FinishedProcess, tuple[Served, ...]], few: FinishedProcess) -> LoopRow:
     """Return the numbers of a run of `count` questions, compared with a run of `FEW`."""
     result, log = many
     questions = {served.question for served in log}
     if len(questions) != count:
         raise SystemExit(f"{client} asked {len(questions)} of {count} questions")
-    first, last = min(served.began for served in log), max(served.ended for served in log)
+    first, last = min(served.received_s for served in log), max(served.answered_s for served in log)
     cpu_ms = (1000 * result.cpu_s / count, 1000 * (result.cpu_s - few.cpu_s) / max(1, count - FEW))
     sent_mb = sum(served.request_bytes for served in log) / 1e6
-    passed_s = (result.wall_s, first - result.began, last - first)
+    passed_s = (result.wall_s, first - result.started, last - first)
     return LoopRow(client, *passed_s, *cpu_ms, result.peaks_mb[0], len(log), sent_mb)
 
 

@@ -50,7 +50,7 @@ class Answer(Judged):
     """`right` is None if unsure; also the error of the turn, and the degenerate geometry that the tool reports."""
 
     turn_off_deg: float
-    named: str | None
+    degeneracy: str | None
 
 
 def pairs(options: Namespace, name: str) -> Iterator[ViewPair]:
@@ -146,7 +146,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
     """Print the results of one set and one backend; return the numbers."""
     row = row_of(name, matcher, answers)
     right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
-    counts = Counter(item.named for item in answers if item.named)
+    counts = Counter(item.degeneracy for item in answers if item.degeneracy)
     # Errors among the answers that name a direction.
     turns = [entry.turn_off_deg for entry in answers if entry.right is not None]
     off = float(np.median(turns)) if turns else None

@@ -56,14 +56,14 @@ class Rendered:
 class Read:
     """The tool's text for a rendered line, joined into one row, and its confidence 0..1."""
 
-    made: Rendered
-    said: str
+    rendered: Rendered
+    text: str
     confidence: float
 
     @property
     def exact(self) -> bool:
         """Whether the text is exactly right, with runs of spaces counted as one."""
-        return self.said == self.made.text
+        return self.text == self.rendered.text
 
 
 def render(index: int, seed: int) -> Rendered:
@@ -154,10 +154,10 @@ def lines(readings: Sequence[Read]) -> list[str]:
     """Return the accuracy over all lines and by face, height and background, and the bins of the card."""
     text = [_row("all", readings)]
     groups: tuple[Callable[[Read], str], ...] = (
-        lambda item: "with text" if item.made.text else "empty",
-        lambda value: value.made.face,
-        lambda first_item: f"{first_item.made.height_px} px",
-        lambda item_value: item_value.made.ground,
+        lambda item: "with text" if item.rendered.text else "empty",
+        lambda value: value.rendered.face,
+        lambda first_item: f"{first_item.rendered.height_px} px",
+        lambda item_value: item_value.rendered.ground,
     )
     for name in groups:
         parts: dict[str, list[Read]] = defaultdict(list)
@@ -169,9 +169,9 @@ def lines(readings: Sequence[Read]) -> list[str]:
 
 def _row(name: str, readings: Sequence[Read]) -> str:
     exact = sum(reading.exact for reading in readings)
-    letters = sum(item.said.replace(" ", "") == item.made.text.replace(" ", "") for item in readings)
-    errors = sum(distance(entry.said, entry.made.text) for entry in readings)
-    total = sum(len(value.made.text) for value in readings)
+    letters = sum(item.text.replace(" ", "") == item.rendered.text.replace(" ", "") for item in readings)
+    errors = sum(distance(entry.text, entry.rendered.text) for entry in readings)
+    total = sum(len(value.rendered.text) for value in readings)
     rate = f"character error rate {errors / total:.4f}" if total else f"{errors} characters read"
     share, aside = exact / len(readings), letters / len(readings)
     return f"{name:10} exact {exact}/{len(readings)} ({share:.3f}), ignoring spaces {aside:.3f}, {rate}"
@@ -191,8 +191,8 @@ def main() -> None:
     print(f"{backend.version}, {flags.items} lines, seed {flags.seed}: {seconds:.2f} s each, rendering included")
     print("\n".join(lines(readings)))
     for entry in [reading for reading in readings if not reading.exact][:12]:
-        line = entry.made
-        print(f"  {line.text!r} read {entry.said!r}, {line.face}, {line.height_px} px, {entry.confidence:.2f}")
+        line = entry.rendered
+        print(f"  {line.text!r} read {entry.text!r}, {line.face}, {line.height_px} px, {entry.confidence:.2f}")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Design:
     questions: int
     pictures: int
     most_calls: int
-    there: float
+    share_at_place: float
     spread: float = 0.0
 
 
@@ -54,45 +54,47 @@ def draw(design: Design, seed: int) -> dict[str, Result]:
     shifts = rng.uniform(-design.spread, design.spread, (design.pictures or design.questions, 2))
     boxes, right = [], []
     for number, question in enumerate(request):
-        wanted = question.evidence[0].place
-        assert isinstance(wanted, Box)  # noqa: S101 - drawn as a box
-        there, correct = shifts[number % len(shifts)]
-        hits = rng.random(rng.integers(1, design.most_calls + 1)) < design.there + there
-        boxes.append([box_around(wanted) if hit else _elsewhere(rng, wanted) for hit in hits])
-        right.append(rng.random() < (RIGHT_AT if hits.any() else RIGHT_ELSEWHERE) + correct * design.there)
+        target = question.evidence[0].place
+        assert isinstance(target, Box)  # noqa: S101 - drawn as a box
+        place_shift, answer_shift = shifts[number % len(shifts)]
+        hits = rng.random(rng.integers(1, design.most_calls + 1)) < design.share_at_place + place_shift
+        boxes.append([box_around(target) if hit else _elsewhere(rng, target) for hit in hits])
+        right.append(
+            rng.random() < (RIGHT_AT if hits.any() else RIGHT_ELSEWHERE) + answer_shift * design.share_at_place
+        )
     solver = DrawnSolver(np.array(right), np.ones(len(request), bool), boxes=boxes)
     with tempfile.TemporaryDirectory() as folder:
         comparison = comparison_of(Path(folder), request, real={"controller": solver})
         return {row.quantity: row for row in places.rows(comparison) if not row.group}
 
 
-def _elsewhere(rng: np.random.Generator, wanted: Box) -> Box:
+def _elsewhere(rng: np.random.Generator, target: Box) -> Box:
     """Return a box that does not touch the wanted one."""
     while True:
         box = random_box(rng, 100, 250)
-        if box.x1 < wanted.x0 or box.x0 > wanted.x1 or box.y1 < wanted.y0 or box.y0 > wanted.y1:
+        if box.x1 < target.x0 or box.x0 > target.x1 or box.y1 < target.y0 or box.y0 > target.y1:
             return box
 
 
 def truth_of(design: Design, quantity: str, values: list[float]) -> float:
     """Return the true values: those of the construction, and for the chance rate the mean over the draws."""
-    known = {
-        places.AT_PLACE: design.there,
+    by_design = {
+        places.AT_PLACE: design.share_at_place,
         places.RIGHT_AT: RIGHT_AT,
         places.RIGHT_ELSEWHERE: RIGHT_ELSEWHERE,
         places.DIFFERENCE: RIGHT_AT - RIGHT_ELSEWHERE,
     }
-    return float(np.mean(values)) if design.spread or quantity not in known else known[quantity]
+    return float(np.mean(values)) if design.spread or quantity not in by_design else by_design[quantity]
 
 
 def table(draws: int, seed: int) -> list[str]:
     """Return the table as lines."""
     lines = [f"| design, {draws} draws | {' | '.join(QUANTITIES)} |", "|---|" + "---|" * len(QUANTITIES)]
     for design in DESIGNS:
-        drawn = [draw(design, seed + number) for number in range(draws)]
+        samples = [draw(design, seed + number) for number in range(draws)]
         cells = []
         for quantity in QUANTITIES:
-            rows = [rows[quantity] for rows in drawn if quantity in rows and rows[quantity].value is not None]
+            rows = [rows[quantity] for rows in samples if quantity in rows and rows[quantity].value is not None]
             truth = truth_of(design, quantity, [row.value or 0.0 for row in rows])
             ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
             inside = sum(low <= truth <= high for low, high in ends)

@@ -35,7 +35,7 @@ class Outcome:
     tool: str
     seed: int
     right: int
-    asked: int
+    questions: int
     # Counts for the tool's series: right answers, questions, and the required number of right answers.
     least: int
 
@@ -78,7 +78,7 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         values = [entry for entry in outcomes if entry.tool == tool]
         right = [value.right for value in values]
         passed = sum(first_item.right >= first_item.least for first_item in values)
-        text = f"{values[0].least} of {values[0].asked}"
+        text = f"{values[0].least} of {values[0].questions}"
         rows.append((tool, str(len(values)), str(min(right)), str(max(right)), text, str(passed)))
     return Table("Random networks put to known answers", columns, tuple(rows), ())
 

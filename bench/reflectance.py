@@ -58,7 +58,7 @@ class Answer:
     """
 
     truth: str
-    said: str
+    letter: str
     confidence: float
     tint: float
     misleads: bool
@@ -66,7 +66,7 @@ class Answer:
     @property
     def right(self) -> bool:
         """Whether it is answered rightly."""
-        return self.truth == self.said
+        return self.truth == self.letter
 
 
 def answer(index: int, seed: int) -> Answer:
@@ -107,7 +107,7 @@ def measure(items: int, seed: int) -> None:
         right = sum(output.right for output in part)
         print(f"  {name}: {format_share(right, len(part))}")
     for truth in "ABC":
-        values = [other_answer.said for other_answer in answers if other_answer.truth == truth]
+        values = [other_answer.letter for other_answer in answers if other_answer.truth == truth]
         print(f"  {truth}: " + ", ".join(f"{letter} {values.count(letter)}" for letter in "ABC"))
     print(f"  {bins(((answer_value.confidence, answer_value.right) for answer_value in answers), EDGES)}")
 

@@ -43,7 +43,7 @@ class PageRow:
     step: str
     cpu_ms: float
     wall_ms: float
-    listed: int
+    entries: int
 
 
 class Watch:
@@ -61,9 +61,9 @@ class Watch:
 
     def step(self, name: str, address: str) -> PageRow:
         """Show another address of the same page."""
-        before = self.cpu_ms()
+        start_ms = self.cpu_ms()
         wall = float(self.page.evaluate(GO, address))
-        return PageRow(name, self.cpu_ms() - before, wall, int(self.page.evaluate(LISTED)))
+        return PageRow(name, self.cpu_ms() - start_ms, wall, int(self.page.evaluate(LISTED)))
 
 
 def steps(site: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

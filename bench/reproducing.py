@@ -44,13 +44,13 @@ CUT = 0.0099
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome for one printed cell. `ours` is in the unit of the cell; None if nothing was computed."""
+    """The outcome for one printed cell. `computed` is in the unit of the cell; None if nothing was computed."""
 
     benchmark: str
     cell: Published
     status: Status
-    ours: float | None
-    why: str
+    computed: float | None
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _verdict(
         return Verdict(name, cell, "reproduced" if same else "differs", measured.value, measured.source)
     if derived is not None:
         follows = abs(derived.value - cell.value) <= derived.tolerance
-        return Verdict(name, cell, "follows" if follows else "contradicted", derived.value, derived.how)
+        return Verdict(name, cell, "follows" if follows else "contradicted", derived.value, derived.derivation)
     return Verdict(name, cell, "absent", None, absence)
 
 
@@ -203,7 +203,7 @@ def page(verdicts: Sequence[Verdict]) -> str:
     for name in TITLES:
         mine = [verdict for verdict in verdicts if verdict.benchmark == name]
         tables = {verdict.cell.source: [v for v in mine if v.cell.source == verdict.cell.source] for verdict in mine}
-        reasons = Counter(verdict.why for verdict in mine if verdict.status == "absent")
+        reasons = Counter(verdict.reason for verdict in mine if verdict.status == "absent")
         lines += [f"## {TITLES[name]}", "", as_markdown(_counts("by table", tables))]
         lines += ["Absent:", "", *(f"- {reason}: {count} cells" for reason, count in reasons.most_common()), ""]
         if name in DATA["unread"]:
@@ -228,7 +228,7 @@ def _counts(title: str, groups: Mapping[str, Sequence[Verdict]]) -> Table:
 def _list(verdicts: Sequence[Verdict]) -> Table:
     names = ("table", "split", "who", "metric")
     columns = (*(Column(name, "left") for name in names), Column("printed"), Column("ours"), Column("from", "left"))
-    return Table("", columns, tuple((*_key(verdict), *_values(verdict), verdict.why) for verdict in verdicts))
+    return Table("", columns, tuple((*_key(verdict), *_values(verdict), verdict.reason) for verdict in verdicts))
 
 
 def _key(verdict: Verdict) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def _key(verdict: Verdict) -> tuple[str, ...]:
 def _values(verdict: Verdict) -> tuple[str, str]:
     """Format the printed value and ours, with as many decimals as the paper."""
     decimals = 4 if verdict.benchmark == "hvsbench" else 2
-    text = "" if verdict.ours is None else f"{verdict.ours:.{decimals}f}"
+    text = "" if verdict.computed is None else f"{verdict.computed:.{decimals}f}"
     return f"{verdict.cell.value:.{decimals}f}", text
 
 
@@ -250,7 +250,7 @@ def sheet(verdicts: Sequence[Verdict]) -> str:
     writer.writerow(("benchmark", "source", "split", "who", "metric", "printed", "status", "ours", "why"))
     for verdict in verdicts:
         printed, actual = _values(verdict)
-        writer.writerow((verdict.benchmark, *_key(verdict), printed, verdict.status, actual, verdict.why))
+        writer.writerow((verdict.benchmark, *_key(verdict), printed, verdict.status, actual, verdict.reason))
     return text.getvalue()
 
 

@@ -40,9 +40,9 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
         rng = generator("evaluate", seed, index)
         scene = pop_out(rng, int(rng.integers(3, 7)))
         pixels = scene.draw()
-        order = np.random.default_rng(scene.seed).permutation(len(scene.things))
+        order = np.random.default_rng(scene.seed).permutation(len(scene.objects))
         boxes = [
-            BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), scene.things[rank].box, strict=True)), label=str(place))
+            BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), scene.objects[rank].box, strict=True)), label=str(place))
             for place, rank in enumerate(order)
         ]
         objects: Any = ask(pixels, SaliencyArgs(boxes=tuple(boxes))).data["objects"]
@@ -50,7 +50,7 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
         ranks = [int(entry["rank"]) for entry in sorted(objects, key=lambda value: int(value["label"]))]
         correlations.append(float(spearmanr(ranks, order).statistic))
         firsts.append(bool(order[ranks.index(1)] == 0))
-        beyond.append(int(str(ask(pixels, SaliencyArgs()).data["count"])) - len(scene.things))
+        beyond.append(int(str(ask(pixels, SaliencyArgs()).data["count"])) - len(scene.objects))
     ms, off = 1000 * (time.perf_counter() - started) / (2 * items), np.array(beyond)
     shares = {"rank_correlation": correlations, "first_right": firsts, "number_right": off == 0}
     shares["number_too_small"] = off < 0

@@ -255,8 +255,8 @@ def page_of(rows: Sequence[ScaleRow], conditions: Sequence[str]) -> str:
     heads = [f"{size:,}: CPU | MB | us | growth" for size in sizes]
     lines = [f"| command | {' | '.join(heads)} |", "|---|" + "---:|" * 4 * len(sizes)]
     for what in dict.fromkeys(row.what for row in rows):
-        found = [by_command.get((what, size)) for size in sizes]
-        cells = [_cells_of(row) if row is not None else " | | |" for row in found]
+        size_rows = [by_command.get((what, size)) for size in sizes]
+        cells = [_cells_of(row) if row is not None else " | | |" for row in size_rows]
         lines.append(f"| {what} | {' | '.join(cells)} |")
     intro = textwrap.fill(INTRO.format(data=" ".join((__doc__ or "").split("\n\n")[2].split())), 120)
     measured_by = "\n".join(textwrap.fill(condition, 120, break_on_hyphens=False) for condition in conditions)
@@ -268,8 +268,10 @@ def condition_of(words: Sequence[str]) -> str:
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"{os.cpu_count()} CPUs (load {os.getloadavg()[2]:.0f}), Python {platform.python_version()}"
     # Files of this machine are not part of the command.
-    written = {place + step for place, word in enumerate(words) if word in ("--json", "--out") for step in (0, 1)}
-    command = shlex.join(["python", "-m", "bench.scale", *(word for n, word in enumerate(words) if n not in written)])
+    output_places = {place + step for place, word in enumerate(words) if word in ("--json", "--out") for step in (0, 1)}
+    command = shlex.join(
+        ["python", "-m", "bench.scale", *(word for n, word in enumerate(words) if n not in output_places)]
+    )
     return f"Measured on {today} by `{command}`, {machine}."
 
 
@@ -298,9 +300,9 @@ def with_growth(rows: Sequence[ScaleRow]) -> list[ScaleRow]:
     for row in sorted(rows, key=lambda row: row.questions):
         smaller = [other for other in results if other.what == row.what and other.questions < row.questions]
         if smaller:
-            few, before = smaller[0], smaller[-1].us_question
+            few, previous_us = smaller[0], smaller[-1].us_question
             us_question = 1e6 * (row.cpu_s - few.cpu_s) / (row.questions - few.questions)
-            growth = us_question / before if before > 0 else 0.0
+            growth = us_question / previous_us if previous_us > 0 else 0.0
             results.append(replace(row, us_question=us_question, growth=growth))
         else:
             results.append(row)
@@ -336,7 +338,7 @@ def main() -> None:
 
     def tell(row: ScaleRow) -> None:
         rows.append(row)
-        row = next(known for known in with_growth(rows) if (known.what, known.questions) == (row.what, row.questions))
+        row = next(other for other in with_growth(rows) if (other.what, other.questions) == (row.what, row.questions))
         numbers = (getattr(row, field.name) for field in fields(ScaleRow)[1:])
         print(f"{row.what:<22}" + "".join(f"{number:>13,.2f}".replace(".00", "   ") for number in numbers), flush=True)
         measurement = {"conditions": condition_of(sys.argv[1:]), "rows": with_growth(rows)}

@@ -70,10 +70,10 @@ class Design:
 
     `presence` is the effect of blank tools compared with the model alone, and `content` the effect of tool output
     compared with blank tools. An effect is the share of wrong answers that become right or, below 0, of right answers
-    that become wrong. `kept` is the share of answers that repeat the previous one instead of being drawn again.
+    that become wrong. `repeat_share` is the share of answers that repeat the previous one instead of being drawn again.
     `silent_alone` and `silent_tools` are the shares of questions that the model refuses alone, and with tools (real or
-    blank); `by_task` are the effects of tool output in each task, in place of `content`. `lost` fails every question of
-    the last task; `one_picture` puts all questions in one cluster.
+    blank); `by_task` are the effects of tool output in each task, in place of `content`. `last_task_fails`
+    fails every question of the last task; `one_picture` puts all questions in one cluster.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Design:
     presence: float = 0.0
     content: float = 0.0
     alone: float = 0.5
-    kept: float = 0.6
+    repeat_share: float = 0.6
     rows: int = 1
     repeats: int = 1
     specialist: float | None = None
@@ -92,7 +92,7 @@ class Design:
     silent_alone: float = 0.0
     silent_tools: float = 0.0
     by_task: tuple[float, ...] = ()
-    lost: bool = False
+    last_task_fails: bool = False
     one_picture: bool = False
 
     @property
@@ -115,7 +115,7 @@ CLAIMS: Final[Mapping[str, str]] = _DATA["claims"]
 QUICK: Final = tuple(
     design.name
     for design in (*ARMS, *NULLS)
-    if not (design.lost or design.one_picture or design.failed) and design.repeats == 1
+    if not (design.last_task_fails or design.one_picture or design.failed) and design.repeats == 1
 )
 
 
@@ -145,14 +145,14 @@ def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question]
     copies = (rng.random(len(questions)) < 0.5) & (design.rows > 1)
     alone_share, blank_share, _ = design.truth
     alone = rng.random(len(questions)) < alone_share
-    blank = _after(rng, alone, alone_share, design.presence, design.kept)
-    tools = _after(rng, blank, blank_share, design.content, design.kept)
+    blank = _after(rng, alone, alone_share, design.presence, design.repeat_share)
+    tools = _after(rng, blank, blank_share, design.content, design.repeat_share)
     if design.by_task:
         # Use the same draws, so that a task without an effect has the same answers as without tools.
         tasks = np.array([entry.task for entry in questions])
         for task, effect in zip(TASKS, design.by_task, strict=False):
             tools = np.where(tasks == task, _after(rng, blank, blank_share, effect, 1.0), tools)
-    values = [_after(rng, alone, alone_share, 0, design.kept) for _ in range(1, design.repeats)]
+    values = [_after(rng, alone, alone_share, 0, design.repeat_share) for _ in range(1, design.repeats)]
     real = {"controller": tools, "mllm": alone, **{f"mllm{REPEAT}{n}": current for n, current in enumerate(values, 2)}}
     if design.specialist is not None:
         real["specialist"] = rng.random(len(questions)) < design.specialist
@@ -185,7 +185,7 @@ def write(
         for question, item in zip(questions, right.tolist(), strict=True):
             reply = _reply(name, design, right=item, draws=rng.random(4))
             last = TASKS[len(design.sizes) - 1]
-            if reply is None or (design.lost and question.task == last):
+            if reply is None or (design.last_task_fails and question.task == last):
                 yield Unfinished(question.id, "an outage")
                 continue
             parts = (question.text, ImageRef("img:1", question.images[0]))
@@ -222,7 +222,7 @@ def is_true(design: Design) -> dict[str, bool]:
     mean, count = (np.average(effects, weights=weights) for weights in (None, design.sizes))
     uneven = bool(design.by_task) and mean * count < 0
     gain = 0.0 if uneven else gain
-    if design.lost or design.one_picture:
+    if design.last_task_fails or design.one_picture:
         # No test is possible here.
         return dict.fromkeys(CLAIMS, False) | {"not tested": True}
     return {

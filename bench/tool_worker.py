@@ -39,7 +39,7 @@ class Cost:
 
     findings: str
     in_flight: int
-    where: str
+    process: str
     latency_ms: float
     cpu_ms: float
     own_cpu_ms: float

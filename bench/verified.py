@@ -41,12 +41,12 @@ class VerifiedRow:
     metric: str
     paper: float | None
     official: float | None
-    ours: float | None
+    computed: float | None
     status: str
 
     def cells(self) -> tuple[str, ...]:
         """Return the row as the page prints it."""
-        numbers = (NONE if value is None else f"{value:.2f}" for value in (self.paper, self.official, self.ours))
+        numbers = (NONE if value is None else f"{value:.2f}" for value in (self.paper, self.official, self.computed))
         return (self.benchmark, self.table, self.model, self.mode, self.metric, *numbers, self.status)
 
 
@@ -72,26 +72,26 @@ def verified_rows(data: Path, scorers: Mapping[str, Any]) -> tuple[VerifiedRow, 
 
 
 def _row(verdict: Verdict, official: Mapping[tuple[str, str], float]) -> VerifiedRow:
-    cell, ours = verdict.cell, verdict.ours
+    cell, computed = verdict.cell, verdict.computed
     count = official.get((cell.who, cell.metric)) if verdict.benchmark == "blink" else None
     equal = verdict.status == "reproduced"
-    status = "equal" if equal else f"differs: {verdict.why.partition('; ')[2] or verdict.why}"
-    if count is not None and ours is not None and abs(count - ours) > CUT:
+    status = "equal" if equal else f"differs: {verdict.reason.partition('; ')[2] or verdict.reason}"
+    if count is not None and computed is not None and abs(count - computed) > CUT:
         status += "; differs from the official count"
     mode = "ground truth" if verdict.benchmark == "actiview" else STORED
     title = TITLES[verdict.benchmark]
-    return VerifiedRow(title, cell.source, cell.who, mode, cell.metric, cell.value, count, ours, status)
+    return VerifiedRow(title, cell.source, cell.who, mode, cell.metric, cell.value, count, computed, status)
 
 
 def _full_replies(blink: Mapping[str, Any]) -> Iterator[VerifiedRow]:
     """Yield the accuracies of the full replies: by the official rule without its call to GPT-3.5, and by our parser."""
     names = {folder: who for who, folder in BLINK_FILES.items()}
     for folder, readers in blink.items():
-        official, ours = readers["official"], readers["ours"]
+        official, by_hybrid = readers["official"], readers["ours"]
         unread = f"the official rule leaves {official['unread']} of 1,901 replies to GPT-3.5, our parser reads all but"
-        equal = abs(official["accuracy"] - ours["accuracy"]) <= CUT
-        status = "equal" if equal else f"differs: {unread} {ours['unread']}"
-        numbers = (None, official["accuracy"], ours["accuracy"])
+        equal = abs(official["accuracy"] - by_hybrid["accuracy"]) <= CUT
+        status = "equal" if equal else f"differs: {unread} {by_hybrid['unread']}"
+        numbers = (None, official["accuracy"], by_hybrid["accuracy"])
         yield VerifiedRow(TITLES["blink"], NONE, names[folder], FULL, "accuracy_macro", *numbers, status)
 
 

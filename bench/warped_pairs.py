@@ -55,14 +55,14 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class WarpedPair:
-    """Two views; `there` (H, W, 2) is where each pixel of image 1 is in image 2, x and y, NaN if it is not visible.
+    """Two views; `position_in_second` (H, W, 2) is the x and y in image 2 of each pixel of image 1, NaN if not visible.
 
     `centre` (3,) is the unit vector from the first camera to the second (right, down, forward) and `turn_deg` the angle
     between the two; None and 0 for a flat picture. `focal_ratio` is the focal length over the longer side.
     """
 
     images: tuple[Pixels, Pixels]
-    there: npt.NDArray[np.float32]
+    position_in_second: npt.NDArray[np.float32]
     centre: Array | None = None
     turn_deg: float = 0.0
     focal_ratio: float = 1.0
@@ -151,11 +151,11 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
             if kind == "planar"
             else orbited(rng, pixels, _orbit(rng, kind, difficulty))
         )
-        return built if np.isfinite(built.there[..., 0]).mean() >= MIN_VISIBLE else None
+        return built if np.isfinite(built.position_in_second[..., 0]).mean() >= MIN_VISIBLE else None
 
     item = until("view that shows enough", attempt)
     second = relit(rng, item.images[1], LIGHTS[difficulty])
-    return WarpedPair((pixels, second), item.there, item.centre, item.turn_deg, item.focal_ratio)
+    return WarpedPair((pixels, second), item.position_in_second, item.centre, item.turn_deg, item.focal_ratio)
 
 
 def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
@@ -169,7 +169,7 @@ def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[S
 
     def attempt() -> tuple[Spot, tuple[Spot, ...]] | None:
         x, y = _spot(rng, widths[0], heights[0])
-        place = pair.there[int(y), int(x)]
+        place = pair.position_in_second[int(y), int(x)]
         sides = (widths[1], heights[1])
         if not all(MARGIN * side < at < (1 - MARGIN) * side for at, side in zip(place, sides, strict=True)):
             return None

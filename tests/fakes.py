@@ -88,7 +88,7 @@ class WatchedModel:
 
     inner: ChatModel
     failing: dict[str, Exception] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    question_ids: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class WatchedModel:
         return self.inner.connection()
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        self.asked.append(call.question)
+        self.question_ids.append(call.question)
         if call.question in self.failing:
             raise self.failing[call.question]
         return await self.inner.chat(messages, tools, call)

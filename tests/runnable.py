@@ -63,7 +63,7 @@ class Block:
     # Module that the block needs.
     needs: str | None = None
     # Output of its commands as the page shows it.
-    shown: str | None = None
+    expected_output: str | None = None
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def follow(page: Page, folder: Path, setting: Setting) -> list[Said]:
         elif block.language == RUN:
             lines = commands(block.text)
             of_block = [_run(line, block.exit_code, folder, environment, setting, text) for line in lines]
-            if block.shown is not None:
-                unlike = missing(block.shown, "\n".join(item.output for item in of_block))
+            if block.expected_output is not None:
+                unlike = missing(block.expected_output, "\n".join(item.output for item in of_block))
                 assert unlike is None, f"{text}: not printed: {unlike}\n" + "\n".join(
                     entry.output for entry in of_block
                 )

@@ -101,7 +101,7 @@ def write(
     ids = {question.id for question in rng.sample(built.questions, failed)}
     repeated = {("mllm" if n == 0 else f"mllm@{n + 1}"): built.mllm(n) for n in range(repeats)}
     runs: dict[str, dict[str, Solver]] = {
-        "real": {"controller": built.controller(built.found, ids), **repeated, "specialist": built.specialist},
+        "real": {"controller": built.controller(built.tool_answers, ids), **repeated, "specialist": built.specialist},
         "blank": {"controller": built.controller(None)},
         "shuffled": {"controller": built.controller(built.other)},
     }
@@ -122,7 +122,7 @@ class Drawn:
     samples: int
     # The MLLM's answers, by repetition.
     alone: Sequence[Mapping[str, str]]
-    found: Mapping[str, str]
+    tool_answers: Mapping[str, str]
     # Outputs about other questions.
     other: Mapping[str, str]
     adopts: Mapping[str, bool]
@@ -168,7 +168,7 @@ class Drawn:
 
     def specialist(self, q: Question) -> Reply:
         """Return the tools alone."""
-        answer = None if q.id in self.silent else self.found[q.id]
+        answer = None if q.id in self.silent else self.tool_answers[q.id]
         steps = (_tool(q, answer), _specialist_answer(answer))
         if answer is None:
             return Reply("", Outcome.ABSTAINED, Usage(tool_calls=1), steps)
@@ -237,7 +237,7 @@ def from_letters(
         for n in range(1, len(letters) + 1)
     ]
     if puzzles:
-        questions = [replace(each, images=each.images * 3, choices=CHOICES["Jigsaw"]) for each in questions]
+        questions = [replace(question, images=question.images * 3, choices=CHOICES["Jigsaw"]) for question in questions]
     replies = {
         "r": Reply("Answer: (A)"),
         "w": Reply("Answer: (B)"),

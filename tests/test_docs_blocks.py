@@ -99,7 +99,7 @@ class Given:
 
     place: Callable[[Place], Setting] = nothing
     # Beginning of each command of the page, in order, and a word of its output; empty if the page shows it.
-    said: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[tuple[str, str], ...] = ()
     # Modules without which the page is not followed.
     needs: tuple[str, ...] = ()
     # A final check of the folder.
@@ -228,9 +228,9 @@ def test_every_runnable_block_of_a_page_runs(
         setting = expected.place(place)
         (place.folder / ".page").write_text(name)
         text = follow(page, place.folder, setting)
-        if expected.said:
-            assert len(text) == len(expected.said)
-            for item, (start, word) in zip(text, expected.said, strict=True):
+        if expected.outputs:
+            assert len(text) == len(expected.outputs)
+            for item, (start, word) in zip(text, expected.outputs, strict=True):
                 assert item.command.startswith(start)
                 assert word
                 assert word in item.output, item
@@ -283,8 +283,8 @@ def test_every_test_that_a_command_names_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_page_shows_is_looked_for_line_by_line"))
-def test_what_a_page_shows_is_looked_for_line_by_line(shown: str, output: str, unlike: str | None) -> None:
-    assert missing(shown, output) == unlike
+def test_what_a_page_shows_is_looked_for_line_by_line(expected: str, output: str, unlike: str | None) -> None:
+    assert missing(expected, output) == unlike
 
 
 @pytest.mark.system

@@ -96,7 +96,7 @@ class Import:
     importer: str
     module: str
     # A name imported from the module; None for the module itself.
-    taken: str | None = None
+    name: str | None = None
 
 
 class Tree:
@@ -200,12 +200,12 @@ def from_outside(tree: Tree) -> list[str]:
     """Return imports from outside of a folder of names with a leading underscore; `_shared` counts as one."""
     results = []
     for item in tree.imports:
-        parts = [*item.module.split("."), *([item.taken] if item.taken else [])]
+        parts = [*item.module.split("."), *([item.name] if item.name else [])]
         hidden = next((place for place, part in enumerate(parts) if re.match(r"_(?!_)", part)), None)
         if hidden is None:
             continue
         folder = ".".join(parts[:hidden])
-        if item.taken == parts[hidden] and tree.paths[item.module].name != "__init__.py":
+        if item.name == parts[hidden] and tree.paths[item.module].name != "__init__.py":
             folder = folder.rpartition(".")[0]
         if not f"{item.importer}.".startswith(f"{folder}."):
             results.append(f"{item.importer} imports {'.'.join(parts)}")

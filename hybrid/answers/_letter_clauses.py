@@ -99,7 +99,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         reply = reply.by_letter
     picks, against, asked_of, claimed = set[str](), set[str](), set[str](), set[str | None]()
     has_offer = False
-    for before, clause in pairwise(["", *_clauses(reply.text.replace("_", " "))]):
+    for preceding, clause in pairwise(["", *_clauses(reply.text.replace("_", " "))]):
         letters = reply.find_labels(clause)
         is_question = clause.endswith("?")
         if letters and _BESIDE.search(clause):
@@ -121,7 +121,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
             claimed.add(claim(reply, _BUT.sub("", clause)))
         # `A? No. B? Yes.` A yes to a rejected option contradicts the rejection: `Not A. B. A? Yes.`
         elif asked_of and re.fullmatch(_FOR, bare(clause)):
-            picks |= reply.find_labels(before) if before.endswith("?") else asked_of - against
+            picks |= reply.find_labels(preceding) if preceding.endswith("?") else asked_of - against
         elif picks or _DOUBTS.search(clause):
             return None
     positive = picks | claimed
@@ -187,9 +187,9 @@ def denied_comparison(reply: LetterReply) -> str | None:
 
 def concluding_letter(reply: LetterReply) -> str | None:
     """Return the letter with which the reply concludes, even if it names others before: `The dog is larger, so A.`."""
-    *before, clause = SO.split(reply.sentences[-1])
+    *earlier, clause = SO.split(reply.sentences[-1])
     conclusion = CONCLUSION.match(clause)
-    if not (before or conclusion) or clause.endswith("?"):
+    if not (earlier or conclusion) or clause.endswith("?"):
         return None
     return only_letter(replace(reply, text=clause[conclusion.end() if conclusion else 0 :]))
 

@@ -139,7 +139,7 @@ def main() -> None:
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
         try:
-            code = _ended()
+            code = _run_command()
         finally:
             _stop_servers()
         if sys.stdout is not None:
@@ -178,7 +178,7 @@ def _guarded(name: str, *, needed: bool) -> Iterator[None]:
         setattr(sys, name, stream)
 
 
-def _ended() -> int:
+def _run_command() -> int:
     """Run the command. Return the exit code, after printing the reason if it is not 0."""
     try:
         return cli(standalone_mode=False) or 0

@@ -66,7 +66,7 @@ class Bars:
 
     def watch(self, solver: str, so_far: Progress) -> None:
         """Show the solver's usage and failures next to its bar."""
-        self._beside = beside(so_far)
+        self._beside = format_usage(so_far)
         # The end of a question refreshes the bar, but none ends while the run waits for batches.
         waits, self._waits = self._waits, so_far.waits
         self._set_beside(refresh=waits != so_far.waits)
@@ -98,7 +98,7 @@ class Bars:
         self._bars[solver].update(finished - self._bars[solver].n)
 
 
-def beside(so_far: Progress) -> str:
+def format_usage(so_far: Progress) -> str:
     """Format tokens, cost at a known price, retries, tool faults and failed questions; zeros are omitted."""
     used = so_far.used
     parts = []

@@ -41,11 +41,11 @@ UNSEEN = {code: "\ufffd" for code in (*range(32), *range(127, 160), *range(0xD80
 
 
 @dataclass(frozen=True)
-class Shown:
+class Figure:
     """One tool on one image or pair: its text, a remark in small print, and the files of its pictures."""
 
     name: str
-    said: str
+    text: str
     small: str = ""
     pictures: tuple[str, ...] = ()
     failed: bool = False
@@ -57,7 +57,7 @@ class GallerySection:
 
     title: str
     small: str
-    shown: tuple[Shown, ...]
+    figures: tuple[Figure, ...]
 
 
 @click.command("gallery")
@@ -155,18 +155,18 @@ async def _sections(
     from hybrid.core.images import read_image_file
     from hybrid.core.types import ImageRef
 
-    async def shown_by(tool: Tool, args: Args, refs: Sequence[ImageRef], stem: str) -> Shown:
+    async def make_figure(tool: Tool, args: Args, refs: Sequence[ImageRef], stem: str) -> Figure:
         name = tool.card.name
         try:
             finding = await service.call(tool, args, refs)
         except HybridError as error:
-            return Shown(name, str(error), failed=True)
+            return Figure(name, str(error), failed=True)
         pictures = finding.images[:MAX_PICTURES]
         endings = [""] if len(pictures) == 1 else [f"-{place}" for place in range(1, len(pictures) + 1)]
         files = tuple(f"{stem}-{name}{ending}.png" for ending in endings)
         for file, ref in zip(files, pictures, strict=True):
             write_atomic(out / file, service.store.read(ref.image))
-        return Shown(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
+        return Figure(name, finding.text, f"{finding.backend}, confidence {finding.confidence:.2f}", files)
 
     single, double = ([entry for entry in selected if entry[0].card.images[0] == n] for n in (1, 2))
     sections: list[GallerySection] = []
@@ -175,7 +175,7 @@ async def _sections(
         try:
             image = service.store.put(read_image_file(path, str(path)), str(path))
         except HybridError as error:
-            sections.append(GallerySection(path.name, "", (Shown("image", str(error), failed=True),)))
+            sections.append(GallerySection(path.name, "", (Figure("image", str(error), failed=True),)))
             continue
         ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
@@ -183,13 +183,13 @@ async def _sections(
         Image.fromarray(service.store.pixels(image)).save(data, "JPEG", quality=90)
         write_atomic(out / name, data.getvalue())
         figures = [
-            Shown("the image itself", "", pictures=(name,)),
-            *[await shown_by(*entry, [ref], f"{number:03d}") for entry in single],
+            Figure("the image itself", "", pictures=(name,)),
+            *[await make_figure(*entry, [ref], f"{number:03d}") for entry in single],
         ]
         sections.append(GallerySection(path.name, f"{ref.image.width} x {ref.image.height} px", tuple(figures)))
     for (number, name, ref), (other, second, after) in pairwise(read):
         stem = f"{number:03d}-{other:03d}"
-        figures = [await shown_by(*entry, [ref, after], stem) for entry in double]
+        figures = [await make_figure(*entry, [ref, after], stem) for entry in double]
         sections.append(GallerySection(f"{name} and {second}", "", tuple(figures)))
     return sections
 

@@ -64,7 +64,7 @@ def serve(
 
     if port is not None and not http:
         raise UsageError("--port goes with --http")
-    selected = _chosen(tool_names)
+    selected = _read_tool_names(tool_names)
     weight_options = weights_by_tool(weights, tools_named(selected or ()))
     try:
         serve_mcp: Callable[[Toolbox, int | None], None] = plugin("hybrid.tool_servers", "mcp")
@@ -78,7 +78,7 @@ def serve(
     return 0
 
 
-def _chosen(tool_names: str | None) -> list[str] | None:
+def _read_tool_names(tool_names: str | None) -> list[str] | None:
     """Return the names in the value of `--tools`. Raises `UsageError` for an unknown name."""
     selected = None if tool_names is None else [name.strip() for name in tool_names.split(",") if name.strip()]
     if selected == []:

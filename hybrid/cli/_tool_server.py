@@ -190,12 +190,12 @@ def _wait(process: subprocess.Popen[bytes]) -> ServerFacts | None:
     printed: set[str] = set()
     while process.poll() is None:
         try:
-            found = connect()
+            connection = connect()
         except ServerUnusable:
-            found = None
-        if found is not None:
-            found[0].close()
-            facts = found[1]
+            connection = None
+        if connection is not None:
+            connection[0].close()
+            facts = connection[1]
             _tell_progress(facts, printed)
             if facts.process == process.pid and not facts.loading:
                 return facts
@@ -267,18 +267,18 @@ def status(tables: Shape, as_json: bool) -> int:
     from hybrid.serving.tool_server.address import ServerUnusable, connect, log_path
 
     try:
-        found = connect()
+        connection = connect()
     except ServerUnusable as error:
-        found, reason = None, str(error)
+        connection, reason = None, str(error)
     else:
         reason = (
             f"the log of the last server is {log_path()}" if log_path().is_file() else "`hybrid tools up` starts one"
         )
-    if found is None:
+    if connection is None:
         click.echo(json.dumps({"up": False, "reason": reason}) if as_json else f"no tool server is up: {reason}")
         return 3
-    found[0].close()
-    click.echo(json.dumps(_as_json(found[1])) if as_json else _as_text(found[1], tables))
+    connection[0].close()
+    click.echo(json.dumps(_as_json(connection[1])) if as_json else _as_text(connection[1], tables))
     return 0
 
 

@@ -111,7 +111,7 @@ def command(form: str | None, **options: Any) -> int:
     vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
     tools_offered = [tool.card.name for tool in tools.tools_offered]
     plan = ablation(tools_offered, vary, leave_out=options["leave_out"], add_one=options["add_one"])
-    return _asked(plan, plan.still_called(tools), config, options, form)
+    return _ask_runs(plan, plan.still_called(tools), config, options, form)
 
 
 command.params += lacking_options(command, "config")
@@ -128,7 +128,7 @@ def _ignored_options(context: click.Context) -> list[str]:
     ]
 
 
-def _asked(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
+def _ask_runs(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
     """Ask the open questions of every run and print all; with `dry_run` print the estimates."""
     from hybrid.running.ablation import FULL
     from hybrid.running.cost_estimate import ManyEstimate

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._print import paint_head
 from hybrid.cli._help import Grouped
 from hybrid.cli._option_types import CheckedText
 from hybrid.cli._options import logging_options_of, path_option
+from hybrid.cli._print import paint_head
 from hybrid.config.values import check_plugin
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell

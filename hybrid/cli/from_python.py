@@ -133,10 +133,10 @@ def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) 
 
 def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
     """Ask the open questions and score the solvers that were asked; no scores if the answers are hidden."""
-    return scores_of(_asked(config), unanswered, allow_failed=allow_failed)
+    return scores_of(_ask_open(config), unanswered, allow_failed=allow_failed)
 
 
-def _asked(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
+def _ask_open(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
     """Ask the open questions, unless `check` raises; return the run."""
     if config.objects.tools:
         # If a tool is an object, tools run in this process and outputs are not cached. The code of a tool object may
@@ -185,7 +185,7 @@ def ask(
         log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
         with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
             config, _ = _config_of(str(folder), plain_options, objects)
-            return answers_of(_asked(config, refuse_broken).folder)
+            return answers_of(_ask_open(config, refuse_broken).folder)
 
 
 def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object]]:

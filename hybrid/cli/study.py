@@ -108,7 +108,7 @@ def command(form: str | None, **options: Any) -> int:
 
         runs = {cell.name: cell.config(config, options["out"]) for cell in cells}
         return show_estimate(ManyEstimate(estimated(runs, prepared_cell)), form)
-    return ask_cells(cells, config, options, partial(_shown, form, options["tables"]))
+    return ask_cells(cells, config, options, partial(_print_study, form, options["tables"]))
 
 
 # A study varies the form of tools itself.
@@ -131,8 +131,10 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
     refuse_foreign_beside(out, (*(cell.name for cell in cells), "site"))
     main = cells[0]
 
-    def made(cell: PlannedRun) -> ResolvedRun | None:
-        if cell.pictures and (reason := _unshown(cell, RunFolder(main.folder(out)), main.changes["solvers"][0])):
+    def prepare_run(cell: PlannedRun) -> ResolvedRun | None:
+        if cell.pictures and (
+            reason := _missing_pictures_reason(cell, RunFolder(main.folder(out)), main.changes["solvers"][0])
+        ):
             tell(f"note: {cell.name} is not asked, because {reason} in {main.folder(out)}")
             return None
         if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
@@ -162,11 +164,11 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         )
         return [*results.lines, *report.failed, *unanswerable]
 
-    runs = {f"{cell.name} ({cell.about})": partial(made, cell) for cell in cells}
+    runs = {f"{cell.name} ({cell.about})": partial(prepare_run, cell) for cell in cells}
     return ask_and_show(runs, config.run_limits, [out], compared)
 
 
-def _unshown(cell: PlannedRun, run: RunFolder, solver: str) -> str:
+def _missing_pictures_reason(cell: PlannedRun, run: RunFolder, solver: str) -> str:
     """Return why a cell cannot show the tool output of the main run in its form; empty if it can."""
     from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
 
@@ -194,7 +196,7 @@ def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
     return json.dumps({"study": {path.name: str(path) for path in folders}, **report.as_json()})
 
 
-def _shown(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
+def _print_study(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
     from hybrid.cli._print import paint_head
     from hybrid.display.tables import RENDERERS

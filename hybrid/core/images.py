@@ -354,11 +354,11 @@ def _blend_over_white(picture: Image.Image) -> Image.Image:
     blended = Image.new("RGB", picture.size)
     columns = max(1, min(picture.width, PIECE_PX))
     rows = max(1, PIECE_PX // columns)
-    for top, left in product(range(0, picture.height, rows), range(0, picture.width, columns)):
-        box = (left, top, min(left + columns, picture.width), min(top + rows, picture.height))
+    for y, x in product(range(0, picture.height, rows), range(0, picture.width, columns)):
+        box = (x, y, min(x + columns, picture.width), min(y + rows, picture.height))
         rgba = picture.crop(box).convert("RGBA")
         ground = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
-        blended.paste(Image.alpha_composite(ground, rgba).convert("RGB"), (left, top))
+        blended.paste(Image.alpha_composite(ground, rgba).convert("RGB"), (x, y))
     return blended
 
 

@@ -86,7 +86,7 @@ class UnreadableCall:
 
 @dataclass(frozen=True, slots=True)
 class InvalidCall:
-    """A tool call that cannot be read: the arguments as `written`, and the error."""
+    """A tool call that cannot be read: its arguments as the model wrote them (`written`), and the error."""
 
     id: str
     name: str | None

@@ -1,6 +1,6 @@
 """Time accounting of questions: the running time of calls counts, their waiting in hybrid's queues does not.
 
-    spent = CallTime(left=3.0)                    # one model or tool call, with the seconds left to its question
+    spent = CallTime(limit_s=3.0)               # one model or tool call, with the seconds left to its question
     watch = Stopwatch(time.monotonic)             # one piece of work; read in the event loop that created it
     with running([watch, other]): ...             # in the worker thread: a batch shares its running time
     await finished("depth", work, watch, spent, Timeouts(300.0, 3600.0))
@@ -46,7 +46,7 @@ class CallTime:
     """The time account of one call."""
 
     # Seconds that the question has left when the call starts; None without a limit.
-    left: float | None = None
+    limit_s: float | None = None
     # Seconds that the call has run so far.
     busy: float = 0.0
     # Whether the result came from a cache.
@@ -55,7 +55,7 @@ class CallTime:
     @property
     def rest(self) -> float | None:
         """Seconds that the call may still run; None without a limit."""
-        return None if self.left is None else self.left - self.busy
+        return None if self.limit_s is None else self.limit_s - self.busy
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ async def finished(
         BaseException: any error that the work raises.
     """
     charged, waits_since, ran = watch.read().share, clock(), watch.read().ran
-    limited = spent.left is not None or timeouts.running_s < math.inf
+    limited = spent.limit_s is not None or timeouts.running_s < math.inf
     watch.waiting += 1
     try:
         while not work.done():
@@ -238,7 +238,7 @@ class CountedCall:
         self._loop = asyncio.get_running_loop()
         self._token = _COUNTED.set(self)
         self._since = self._clock()
-        self._limit(self._spent.left)
+        self._limit(self._spent.limit_s)
         return self
 
     def _limit(self, seconds: float | None) -> None:

@@ -94,13 +94,13 @@ class ImageFiles:
     folder: Path
     max_pixels: int | None
     store: ImageStore = field(default_factory=lambda: ImageStore(home() / "images"))
-    written: dict[str, str] = field(default_factory=dict)
+    file_names: dict[str, str] = field(default_factory=dict)
 
     def paths(self, conversation: Conversation) -> list[str]:
         """Return each image's path, in order, relative to the parent. Raises `LeftOut` if the store lacks an image."""
         for ref in images_of(conversation.messages):
             image = ref.image
-            if image.sha256 in self.written:
+            if image.sha256 in self.file_names:
                 continue
             try:
                 data, media_type = self._sent(image, conversation.sent.get(image.sha256))
@@ -109,8 +109,8 @@ class ImageFiles:
             suffix = SUFFIXES.get(media_type, f".{media_type.partition('/')[2]}")
             name = f"{hashlib.sha256(data).hexdigest()}{suffix}"
             write_atomic(self.folder / name, data)
-            self.written[image.sha256] = f"{self.folder.name}/{name}"
-        return [self.written[ref.image.sha256] for ref in images_of(conversation.messages)]
+            self.file_names[image.sha256] = f"{self.folder.name}/{name}"
+        return [self.file_names[ref.image.sha256] for ref in images_of(conversation.messages)]
 
     def _sent(self, image: StoredImage, copy: str | None) -> tuple[bytes, str]:
         """Return the bytes of the image as it was sent, and their type; `copy` is the sent copy, if any."""

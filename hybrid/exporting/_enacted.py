@@ -102,9 +102,9 @@ class _TracedModel:
     """Replays the model's replies, and records its requests."""
 
     trace: _Trace
-    kept: ModelSettings
+    settings: ModelSettings
     style: Style
-    said: int = 0
+    call_count: int = 0
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     sent: dict[str, str] = field(default_factory=dict)
@@ -114,8 +114,8 @@ class _TracedModel:
         if step.fault is not None:
             raise BudgetSpent(step.text)
         going, tool_specs = self.style.outgoing(messages, tools)
-        arranged = arrange(going, self.kept.pictures_kept, can_recall=bool(self.kept.keep_pictures))
-        if arranged != arrange(going, len(images_of(going)), can_recall=bool(self.kept.keep_pictures)):
+        arranged = arrange(going, self.settings.pictures_kept, can_recall=bool(self.settings.keep_pictures))
+        if arranged != arrange(going, len(images_of(going)), can_recall=bool(self.settings.keep_pictures)):
             raise LeftOut("requests left out older pictures (--keep-pictures)")
         sent: Any = step.data.get("images_sent")
         if sent is not None:
@@ -126,9 +126,9 @@ class _TracedModel:
         data: Mapping[str, Any] = step.data
         calls = []
         for call in data.get("tool_calls", ()):
-            self.said += 1
+            self.call_count += 1
             fields = {"name" if key == "tool" else key: value for key, value in call.items()}
-            calls.append(ToolCall(f"call_{self.said}", **fields))
+            calls.append(ToolCall(f"call_{self.call_count}", **fields))
         unreadable = data.get("unreadable")
         reply = AssistantMessage(
             step.text,
@@ -206,7 +206,7 @@ class Enactment:
         frame = style.frame_name(identity["frame"], identity["model"].get("model"))
         frame = manifest.get("probed_frame", "pixels") if frame == "probe" else frame
         system = replace(frame_named(frame), sent_pixels=identity["model"].get("max_pixels"))
-        return cls(run, solver, _offered(run, name), system, wording, _trust(run), style)
+        return cls(run, solver, _load_offered_tools(run, name), system, wording, _trust(run), style)
 
     async def conversation(self, question: Question, attempt: Attempt, ask: int) -> Conversation:
         """Reconstruct one ask of an attempt. Raises `LeftOut`."""
@@ -245,7 +245,7 @@ class Enactment:
             tool=_TracedTools(trace, meter, images),
             tools_offered=dressed,
             wording=self.wording,
-            shown=await self._shown(prompt, trace, labelled=names),
+            shown=await self._render_prompt(prompt, trace, labelled=names),
             image_registry=images,
             meter=meter,
             log=_MetLog(trace=trace),
@@ -259,7 +259,7 @@ class Enactment:
         await self.solver.ask(prompt, ctx)
         return model
 
-    async def _shown(self, prompt: Prompt, trace: _Trace, *, labelled: bool) -> Parts:
+    async def _render_prompt(self, prompt: Prompt, trace: _Trace, *, labelled: bool) -> Parts:
         """Return the prompt in the form that the model got; captions and supplied text are in the trace."""
 
         async def describe(image: ImageRef) -> str:
@@ -284,7 +284,7 @@ def _again(run: ExportedRun) -> str:
     )
 
 
-def _offered(run: ExportedRun, name: str) -> tuple[Tool, ...]:
+def _load_offered_tools(run: ExportedRun, name: str) -> tuple[Tool, ...]:
     """Return the tools that the solver offered, in order. Raises `UsageError` for a tool that has changed."""
     facts: Mapping[str, Any] = run.folder.manifest["solvers"][name]["tools"]
     named_tools = run.folder.manifest.get("options", {}).get("tools") or ()

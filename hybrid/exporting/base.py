@@ -32,7 +32,7 @@ from hybrid.scoring.pairing import Data
 from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of
 from hybrid.scoring.recorded_plugins import find_plugins
-from hybrid.scoring.runs import chosen, data_of, score_run
+from hybrid.scoring.runs import data_of, score_run, select_solvers
 from hybrid.scoring.score import Scored
 
 # Maximum number of characters in a folder's name: a character has at most four bytes, and file systems allow 255 bytes.
@@ -93,7 +93,7 @@ class ExportedRun:
         inside = not (path / MANIFEST).is_file() and (path.parent / MANIFEST).is_file()
         folder = RunFolder.existing(path.parent if inside else path)
         find_plugins(folder)
-        return cls(folder, chosen(folder, (path.name,) if inside else ()))
+        return cls(folder, select_solvers(folder, (path.name,) if inside else ()))
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:

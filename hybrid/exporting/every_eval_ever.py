@@ -49,7 +49,7 @@ class EveryEvalEver(Exporter):
         paths: list[Path] = []
         failures = 0
         for scored in run.scored:
-            evaluation = _Evaluation(run, scored, shown=options.questions == "shown")
+            evaluation = _Evaluation(run, scored, show_texts=options.questions == "shown")
             rows = list(evaluation.rows())
             failures += sum(row["error"] is not None for row in rows)
             # A digest in the form of a random UUID, which the store requires, so that repeated exports have the same
@@ -98,7 +98,7 @@ class _Evaluation:
 
     run: ExportedRun
     scored: Scored
-    shown: bool
+    show_texts: bool
 
     @property
     def model(self) -> dict[str, Any]:
@@ -212,8 +212,8 @@ class _Evaluation:
             yield {
                 **head,
                 "sample_id": score.id,
-                **self.asked(sound, attempt),
-                **self.answered(score, attempt),
+                **self.question_fields(sound, attempt),
+                **self.answer_fields(score, attempt),
                 # Failures differ from wrong answers: a row with an error counts in no value above.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words(dict(score.groups)) | _words(row),
@@ -221,9 +221,9 @@ class _Evaluation:
 
     def text(self, text: str) -> str:
         """Return a text of a question, or its hash."""
-        return text if self.shown else f"sha256:{_sha256(text)}"
+        return text if self.show_texts else f"sha256:{_sha256(text)}"
 
-    def asked(self, question: Question | None, attempt: Attempt | None) -> dict[str, Any]:
+    def question_fields(self, question: Question | None, attempt: Attempt | None) -> dict[str, Any]:
         """Return the question, with the right answer if the question was asked."""
         prompt_text, reference, choices = "", list[str](), None
         if question is not None:
@@ -234,7 +234,7 @@ class _Evaluation:
         sample_input = {"raw": self.text(prompt_text), "reference": reference, "choices": choices}
         return {"sample_hash": _sha256(prompt_text), "input": sample_input}
 
-    def answered(self, score: Score, attempt: Attempt | None) -> dict[str, Any]:
+    def answer_fields(self, score: Score, attempt: Attempt | None) -> dict[str, Any]:
         """Return a single reply, or all messages if there were tool calls or several asks; the score and the usage."""
         exchanges = () if attempt is None else attempt.exchanges
         call_count = sum(len(calls_of(exchange)) for exchange in exchanges)

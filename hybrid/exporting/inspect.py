@@ -69,7 +69,7 @@ class Inspect(Exporter):
         notes: list[str] = []
         try:
             for scored in run.scored:
-                log = _Log(run, scored, store).made()
+                log = _Log(run, scored, store).build_log()
                 # The name follows Inspect's own pattern of time, task and id, which its viewer lists.
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
                 paths.append(path if path.suffix else path / f"{time}+00-00_{task}_{log.eval.task_id}.eval")
@@ -104,7 +104,7 @@ class _Log:
         model = self.run.mllm_of(self.scored)
         return f"none/{self.scored.recorded}" if model is None else model.replace(":", "/", 1)
 
-    def made(self) -> Any:
+    def build_log(self) -> Any:
         """Return the log with all finished questions, the benchmark's metrics and the token totals."""
         from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, EvalStats
 
@@ -253,14 +253,14 @@ class _Log:
             if turn.role == "user":
                 yield ChatMessageUser(content=list(map(content, turn.parts)), id=id_)
             elif turn.role == "assistant":
-                yield self.said(turn, id_)
+                yield self.model_message(turn, id_)
             elif turn.answers is not None and (step := turn.step) is not None:
                 error = None if step.fault is None else ToolCallError("unknown", step.text or str(step.fault))
                 # Use the name by which the model called the tool, even if another tool ran in its place.
                 answer_fields = {"tool_call_id": turn.answers.id, "function": turn.answers.tool}
                 yield ChatMessageTool(content=list(map(content, turn.parts)), error=error, id=id_, **answer_fields)
 
-    def said(self, turn: Turn, id_: str) -> Any:
+    def model_message(self, turn: Turn, id_: str) -> Any:
         """Return a reply of the model with its tool calls and its thoughts, as far as the trace has them."""
         from inspect_ai.model import ChatMessageAssistant, ContentReasoning, ContentText
         from inspect_ai.tool import ToolCall

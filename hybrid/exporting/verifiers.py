@@ -78,13 +78,13 @@ def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[
     options = {key: value for key, value in recorded.items() if key not in LEFT_OUT}
     if model_args := _model_args(manifest):
         options["model-arg"] = model_args
-    shown: dict[str, Any] = hide_paths_in(options)
-    hidden = [key for key in options if options[key] != shown[key]]
+    portable: dict[str, Any] = hide_paths_in(options)
+    hidden = [key for key in options if options[key] != portable[key]]
     notes = [
         f"{OPTIONS_FILE}: {key} contained a path of this machine, which was removed: write it there again"
         for key in hidden
     ]
-    return shown, notes
+    return portable, notes
 
 
 def _model_args(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -254,7 +254,9 @@ class _Circles:
         height, width = packed.shape[0] - 2 * far, packed.shape[1] - 2 * far
         count, size, hidden = self.rows.shape[1], height * width, not (bits == -1).all()
         # Process angle by angle, so that the samples of one angle stay in the cache; an index reads those of all circles.
-        windows = [np.lib.stride_tricks.sliding_window_view(part, (height, width)) for part in (packed, energy_of, bits)]
+        windows = [
+            np.lib.stride_tricks.sliding_window_view(part, (height, width)) for part in (packed, energy_of, bits)
+        ]
         energy = np.zeros((count, height, width), np.int32)
         total = np.zeros((count, size * 4), np.int16)
         contrast = np.empty((count - self.step, size * 4), np.int16)

@@ -68,7 +68,7 @@ class PluginKind:
     # Attributes that listings read. They are read once at loading, because they may raise.
     reads: tuple[str, ...] = ()
     # The attribute that must equal the file's name.
-    named: str = ""
+    name_attribute: str = ""
     # `module:function` that makes a plug-in from a code-free file `NAME.yaml` or `recipes/NAME.yaml`.
     recipe: str = ""
 
@@ -111,7 +111,7 @@ class PluginOrigin:
     name: str
     # The folders that contain its file; none for an entry point.
     places: Sequence[str]
-    own: bool
+    is_builtin: bool
     entry: EntryPoint | None = None
 
     @property
@@ -201,7 +201,7 @@ def origin_facts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, Any]]:
     facts: dict[str, dict[str, Any]] = {}
     for package, name in pairs:
         origin = find_origins(package).get(name) if package in BY_PACKAGE else None
-        if origin is None or origin.own:
+        if origin is None or origin.is_builtin:
             continue
         key = f"{origin.kind.folder}/{name}"
         if origin.entry is not None:
@@ -332,10 +332,10 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
         # Look first at the project's own plug-ins, then on the search path, then in installed packages.
         outer = outside_folders(kind.package)
         places = _OWN.get(kind.package) or folders(kind.package)
-        all_origins += (PluginOrigin(kind, name, places, own=True) for name in own_names(kind.package))
+        all_origins += (PluginOrigin(kind, name, places, is_builtin=True) for name in own_names(kind.package))
         for place in outer:
             names = sorted(_stems([place], extra=NOT_THINGS, recipes=kind.recipe != ""))
-            all_origins += (PluginOrigin(kind, name, (place,), own=False) for name in names)
+            all_origins += (PluginOrigin(kind, name, (place,), is_builtin=False) for name in names)
         for entry in entry_points(kind.group):
             is_ours = entry.dist is not None and entry.dist.name == OURS
             all_origins.append(PluginOrigin(kind, entry.name, (), is_ours, entry))
@@ -345,9 +345,9 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
     by_package: dict[str, dict[str, PluginOrigin]] = {}
     missing: dict[str, dict[str, str]] = {}
     for name, origins in by_name.items():
-        whose = next((origin for origin in origins if origin.own), origins[0] if len(origins) == 1 else None)
+        whose = next((origin for origin in origins if origin.is_builtin), origins[0] if len(origins) == 1 else None)
         for origin in origins:
-            reason = None if origin.own or is_word(name) else no_word(word)
+            reason = None if origin.is_builtin or is_word(name) else no_word(word)
             reason = reason or _helper_clash(origin)
             if reason is None and origin is whose:
                 by_package.setdefault(origin.kind.package, {})[name] = origin
@@ -360,7 +360,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
 
 def _helper_clash(origin: PluginOrigin) -> str | None:
     """Explain why a plug-in cannot import its helpers: an earlier folder has a helper of that name. None if it can."""
-    if origin.own or origin.entry is not None:
+    if origin.is_builtin or origin.entry is not None:
         return None
     if origin.name in NOT_THINGS:
         return f"a {origin.kind.word} cannot have the name {origin.name!r}; rename it"
@@ -446,10 +446,10 @@ class _Outside:
     """The importer of outside modules, created on first use, and the notes about left-out plug-ins so far."""
 
     make: Callable[[], Describer] | None = None
-    made: Describer | None = None
+    describer: Describer | None = None
     # Each `described_by` creates a new object.
     inside: object = None
-    said: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset()
 
 
 @contextmanager
@@ -461,21 +461,21 @@ def described_by(make: Callable[[], Describer]) -> Iterator[None]:
     if _Outside.make is not None:
         yield
         return
-    messages = _Outside.said
-    _Outside.make, _Outside.made, _Outside.inside, _Outside.said = make, None, object(), frozenset()
+    messages = _Outside.notes
+    _Outside.make, _Outside.describer, _Outside.inside, _Outside.notes = make, None, object(), frozenset()
     try:
         yield
     finally:
-        describer = _Outside.made
-        _Outside.make, _Outside.made, _Outside.inside, _Outside.said = None, None, None, messages
+        describer = _Outside.describer
+        _Outside.make, _Outside.describer, _Outside.inside, _Outside.notes = None, None, None, messages
         if describer is not None:
             describer.close()
 
 
 def _leave_out(reason: str) -> None:
     """Print a note about a left-out plug-in once."""
-    if reason not in _Outside.said:
-        _Outside.said |= {reason}
+    if reason not in _Outside.notes:
+        _Outside.notes |= {reason}
         tell(f"note: left out: {reason}")
 
 
@@ -502,7 +502,7 @@ def names(package: str) -> tuple[str, ...]:
 
 def is_outside(package: str, name: str) -> bool:
     """Return whether the plug-in with this name comes from outside of the project."""
-    return (origin := _origin(package, name)) is not None and not origin.own
+    return (origin := _origin(package, name)) is not None and not origin.is_builtin
 
 
 def _origin(package: str, name: str) -> PluginOrigin | None:
@@ -630,10 +630,10 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
         module_name, _, maker = BY_PACKAGE[package].recipe.partition(":")
         return getattr(importlib.import_module(module_name), maker)(recipe)
     origin = _origin(package, name)
-    foreign = origin is not None and not origin.own
+    foreign = origin is not None and not origin.is_builtin
     if foreign and not in_process and _Outside.make is not None:
-        _Outside.made = _Outside.made or _Outside.make()
-        described = _Outside.made(package, name)
+        _Outside.describer = _Outside.describer or _Outside.make()
+        described = _Outside.describer(package, name)
         if package == TOOLS:
             return described
     entry = None if origin is None else origin.entry
@@ -655,18 +655,18 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
 def _refuse_other(kind: PluginKind, name: str, export: object, location: str) -> None:
     """Raise `UsageError` if an export has the wrong type or name, or if one of its attributes raises."""
     module, _, word = kind.type.partition(":")
-    titled = "whose card has" if kind.named.startswith("card") else "of"
-    expectation = f"{location} must be a {word}" + (f" {titled} the name {name!r}" if kind.named else "")
+    titled = "whose card has" if kind.name_attribute.startswith("card") else "of"
+    expectation = f"{location} must be a {word}" + (f" {titled} the name {name!r}" if kind.name_attribute else "")
     if not isinstance(export, getattr(importlib.import_module(module), word)):
         raise UsageError(f"{expectation}, and is a {type(export).__name__}")
-    for path in filter(None, (kind.named, *kind.reads)):
+    for path in filter(None, (kind.name_attribute, *kind.reads)):
         value: Any = export
         try:
             for attribute in path.split("."):
                 value = getattr(value, attribute)
         except Exception as error:
             raise UsageError(f"{location}: its {path} raises {in_one_line(error)}") from error
-        if path == kind.named and value != name:
+        if path == kind.name_attribute and value != name:
             raise UsageError(f"{expectation}, not {value!r}")
 
 

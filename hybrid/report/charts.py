@@ -19,11 +19,11 @@ from hybrid.scoring.result import Result, Section, SectionResult
 
 def charts_of(comparison: Comparison, result: SectionResult, marks: Sequence[ReferenceLine] = ()) -> tuple[Chart, ...]:
     """Return the charts of one section; none if the section defines none or has no number to show."""
-    made_of = _charts(comparison, result.section, shown(result), marks)
+    made_of = _charts(comparison, result.section, rows_to_chart(result), marks)
     return tuple(chart for chart in made_of if chart.rows)
 
 
-def shown(result: SectionResult) -> list[Result]:
+def rows_to_chart(result: SectionResult) -> list[Result]:
     """Return the rows with a value that a section's chart may show; detail rows are included only for a waterfall."""
     section = result.section
     rows = [row for row in result.rows if not section.charted or row.quantity in section.charted]

@@ -78,8 +78,8 @@ SOLVER_COLUMNS = (
 
 def total(values: Iterable[float | None]) -> float | None:
     """Return the sum of the known values with four significant digits, or None if none is known."""
-    known = [value for value in values if value is not None]
-    return float(f"{sum(known):.4g}") if known else None
+    numbers = [value for value in values if value is not None]
+    return float(f"{sum(numbers):.4g}") if numbers else None
 
 
 def cost_usd(entry: SolverEntry) -> float | None:
@@ -180,7 +180,7 @@ class QuestionList:
 
     def values(self, starts: Sequence[int]) -> dict[str, Any]:
         """Return the list in the format of the pages; `starts` has the first row of each file of questions."""
-        cells = _written(self._cells)
+        cells = _encode_cells(self._cells)
         texts = [cut(text, TEXT_SHOWN) for text in without_shared_openings(cells[WORDS]["values"])]
         heads = [
             [{key: getattr(column, key) for key in ("name", "title", "filter", "width")} for column in columns]
@@ -192,9 +192,9 @@ class QuestionList:
             "columns": heads[0],
             "solver_columns": heads[1],
             "cells": {**cells, WORDS: {**cells[WORDS], "shown": texts}},
-            "solvers": [_written(cells) for cells in self._of_solvers],
+            "solvers": [_encode_cells(cells) for cells in self._of_solvers],
         }
 
 
-def _written(cells: dict[str, Coded]) -> dict[str, Any]:
+def _encode_cells(cells: dict[str, Coded]) -> dict[str, Any]:
     return {name: {"values": column.values, "codes": column.codes} for name, column in cells.items()}

@@ -74,31 +74,31 @@ def run_facts(folder: RunFolder, solvers: Sequence[str] = ()) -> tuple[Fact, ...
     record: dict[str, str] = {
         "benchmark": load("hybrid.benchmarks", identity["benchmark"]).card.title,
         RUN: folder.path.as_posix(),
-        "model": _named(settings_of(identity), "model"),
-        "data": _named(identity.get("data"), "kind"),
+        "model": _describe_record(settings_of(identity), "model"),
+        "data": _describe_record(identity.get("data"), "kind"),
         "split": str(identity.get("split", "")),
-        "settings": _listed(identity.get("settings", {})),
+        "settings": _join_settings(identity.get("settings", {})),
         **{name: str(identity.get(key, "")) for name, key in SAID.items()},
-        "limits": _listed(identity.get("limits", {})),
+        "limits": _join_settings(identity.get("limits", {})),
         "tools": ", ".join(
             f"{tool} {' or '.join(backend_names)}".strip() for tool, backend_names in sorted(backends.items())
         ),
-        "imported": _named(identity.get("imported"), "name"),
+        "imported": _describe_record(identity.get("imported"), "name"),
         "asked": _asked_when(folder, solvers),
         "hybrid": str(identity.get("hybrid", "")),
     }
     return tuple(Fact(name, value) for name, value in record.items() if value)
 
 
-def _named(record: Mapping[str, Any] | None, name: str) -> str:
+def _describe_record(record: Mapping[str, Any] | None, name: str) -> str:
     """Return, for example, `embedded (temperature 0.0, seed 0)`: the value of `name`, then the other settings."""
     record = record or {}
     left_out = (name, *HASHES)
     rest = {key: value for key, value in record.items() if key not in left_out and not isinstance(value, Mapping)}
-    return f"{record.get(name, '')} ({_listed(rest)})" if rest else str(record.get(name, ""))
+    return f"{record.get(name, '')} ({_join_settings(rest)})" if rest else str(record.get(name, ""))
 
 
-def _listed(record: Mapping[str, Any]) -> str:
+def _join_settings(record: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in record.items() if value is not None)
 
 

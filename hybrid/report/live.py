@@ -116,7 +116,7 @@ class LiveSite:
         self.close()
 
     @property
-    def made(self) -> Made:
+    def newest(self) -> Made:
         """The newest pages."""
         with self._changed:
             return self._kept[-1]
@@ -282,7 +282,7 @@ class _Handler(LocalHandler):
         site = runs[number].open_site() if slash and number in runs else None
         if site is not None and rest == LIVE:
             site.look()
-        file = None if site is None else site.made.files.get(f"/{rest}")
+        file = None if site is None else site.newest.files.get(f"/{rest}")
         try:
             data = None if file is None else file.read_bytes()
         except FileNotFoundError:

@@ -15,7 +15,7 @@ from hybrid.benchmarks.base import Benchmark
 from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
-from hybrid.report.charts import charts_of, headlines, of_main_pairs, shown
+from hybrid.report.charts import charts_of, headlines, of_main_pairs, rows_to_chart
 from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
@@ -56,7 +56,7 @@ def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
     if cells_of(comparison):
         command = shlex.join(("hybrid", "compare", *arguments, "--published"))
         sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
-    rows = {name: shown(result) for name, result in by_name.items()}
+    rows = {name: rows_to_chart(result) for name, result in by_name.items()}
     return Overview(
         benchmark=comparison.benchmark.card.name,
         title=comparison.benchmark.card.short_title,

@@ -97,17 +97,17 @@ class SolverCounts:
 
     def as_json(self, n: int, since: float) -> dict[str, Json]:
         """Return the counts; `n` is the number of questions, `since` when the last command began."""
-        rate, left = self.rate(since), n - len(self.finished) - len(self.open_failures)
+        rate, remaining = self.rate(since), n - len(self.finished) - len(self.open_failures)
         failures = self.outcomes + Counter(self.open_failures.values())
-        used, known = self.used, self.used.is_complete
+        used, is_complete = self.used, self.used.is_complete
         return {
             "name": self.path.parent.name,
             "finished": len(self.finished),
             "n": n,
             "per_minute": None if rate is None else rate * 60,
-            "seconds_left": left / rate if rate and left > 0 else None,
-            "cost_usd": used.cost_usd if known else None,
-            "tokens": used.input_tokens + used.output_tokens if known else None,
+            "seconds_left": remaining / rate if rate and remaining > 0 else None,
+            "cost_usd": used.cost_usd if is_complete else None,
+            "tokens": used.input_tokens + used.output_tokens if is_complete else None,
             "tool_faults": used.tool_faults,
             "failures": dict(failures.most_common()),
         }
@@ -134,7 +134,7 @@ class RunProgress:
             return {"path": path, **self._read()}
         except (HybridError, OSError, ValueError) as error:
             # The run may be writing the file; the next call tries again.
-            return {"path": path, "state": "unreadable", "solvers": [], "newest": [], "problem": _shown(str(error))}
+            return {"path": path, "state": "unreadable", "solvers": [], "newest": [], "problem": _shorten(str(error))}
 
     def _read(self) -> dict[str, Json]:
         manifest, questions = self.folder.manifest, self._read_questions()
@@ -173,11 +173,11 @@ class RunProgress:
     def _entry(self, solver: str, record: Attempt | Unfinished, questions: RecordedQuestions) -> dict[str, Json]:
         entry: dict[str, Json] = {"id": record.id, "solver": solver}
         if isinstance(record, Unfinished):
-            error = _shown(_exception_line(record.error))
+            error = _shorten(_exception_line(record.error))
             return {**entry, "verdict": "failed", "kind": failure_kind(record.error), "text": error}
         reply = record.exchanges[-1].reply.text if record.exchanges else ""
         verdict, answer = self._verdict(record, questions)
-        return {**entry, "verdict": verdict, "answer": answer, "text": _shown(reply), "seconds": record.seconds}
+        return {**entry, "verdict": verdict, "answer": answer, "text": _shorten(reply), "seconds": record.seconds}
 
     def _verdict(self, attempt: Attempt, questions: RecordedQuestions) -> tuple[str, str | None]:
         """Return right, wrong or another word for an attempt, and the answer that was read."""
@@ -235,6 +235,6 @@ def _began(commands: object) -> float:
         return 0.0
 
 
-def _shown(text: str) -> str:
+def _shorten(text: str) -> str:
     line = hide_paths(redact(one_line(text)))
     return line if len(line) <= SHOWN else f"{line[: SHOWN - 3]}..."

@@ -188,12 +188,12 @@ def _write_benchmark(pages: BenchmarkPages, folder: Path, version: str, bring: p
 
     question_list, starts = QuestionList(len(overview.solvers), overview.by), []
 
-    def counted() -> Iterator[QuestionPage]:
+    def collect_pages() -> Iterator[QuestionPage]:
         for page in pages.questions:
             question_list.add(page)
             yield page
 
-    for number, (start, text, names) in enumerate(chunks(counted())):
+    for number, (start, text, names) in enumerate(chunks(collect_pages())):
         bring(names)
         starts.append(start)
         data = wrapped(f"{pages.key}/questions/{number}", version, text)

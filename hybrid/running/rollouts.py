@@ -155,10 +155,10 @@ class _FirstRequest(ChatCompletionsClient):
 
 def _open(name: str, settings: ModelSettings, key: str, run: ResolvedRun) -> ChatModel:
     """Open the model with this key, which the client reads from the environment."""
-    before: Mapping[str, str] = {KEY: os.environ[KEY]} if KEY in os.environ else {}
+    previous_key: Mapping[str, str] = {KEY: os.environ[KEY]} if KEY in os.environ else {}
     os.environ[KEY] = key
     try:
         return open_model(name, settings, run.service.store)
     finally:
         del os.environ[KEY]
-        os.environ.update(before)
+        os.environ.update(previous_key)

@@ -46,7 +46,7 @@ class DepthFacts(SampleFacts):
 class JigsawFacts(SampleFacts):
     """The full, uncompressed picture before its lower right quarter was blacked out."""
 
-    whole: Pixels
+    full_picture: Pixels
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class BoxFacts(SampleFacts):
 
     name: Name
     tight: Rect
-    drawn: tuple[Rect, Rect]
+    boxes: tuple[Rect, Rect]
 
 
 @dataclass(frozen=True)

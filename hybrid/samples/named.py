@@ -132,9 +132,9 @@ def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int)
     names = [Name(right, shape), *(Name(colour, other) for colour in others)]
     camera = high_camera(rng, WIDE, HIGH)
     solids = until("arrangement of small things", lambda: arrange(rng, camera, names, sizes_m=SMALL_M))
-    (thing, *_) = (rectangle(camera, solid) for solid in solids)
+    (box, *_) = (rectangle(camera, solid) for solid in solids)
     question, pixels = f"What is the color of the {shape}?", _picture(rng, camera, solids)
-    return Item(question, (pixels,), choices, answer, evidence=(thing,))
+    return Item(question, (pixels,), choices, answer, evidence=(box,))
 
 
 def existence(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:

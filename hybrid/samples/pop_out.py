@@ -52,7 +52,7 @@ class NamedObject:
 class PopOutScene:
     """`things` from the most to the least salient; `greys` are the squares around objects that are not salient."""
 
-    things: tuple[NamedObject, ...]
+    objects: tuple[NamedObject, ...]
     greys: tuple[Rect, ...]
     seed: int
 
@@ -64,7 +64,7 @@ class PopOutScene:
         for box in self.greys:
             tone = ground + float(rng.choice([-1, 1])) * GREY_CONTRAST
             _fill(canvas, box, SHAPES[int(rng.integers(2))], (tone, tone, tone))
-        for rank, item in enumerate(self.things):
+        for rank, item in enumerate(self.objects):
             pure = np.array(NAMED_COLOURS[item.name.colour]) ** (1 / 2.2) * 255
             mixed = pure + (ground - pure) * FADE * rank
             _fill(canvas, item.box, item.name.shape, (float(mixed[0]), float(mixed[1]), float(mixed[2])))
@@ -91,7 +91,7 @@ def free_viewing(rng: np.random.Generator, scene: PopOutScene, subjects: int = S
     """
     paths = []
     for _ in range(subjects):
-        ranks = list(range(len(scene.things)))
+        ranks = list(range(len(scene.objects)))
         for place in range(len(ranks) - 1):
             if rng.random() < 0.15:
                 ranks[place], ranks[place + 1] = ranks[place + 1], ranks[place]
@@ -104,7 +104,7 @@ def searching(
     rng: np.random.Generator, scene: PopOutScene, target: int, subjects: int = SUBJECTS
 ) -> tuple[Scanpath, ...]:
     """Return paths of people who search for object `target`: from the centre, via at most two others, to the target."""
-    others = [rank for rank in range(len(scene.things)) if rank != target]
+    others = [rank for rank in range(len(scene.objects)) if rank != target]
     paths = []
     for _ in range(subjects):
         passed = others[: int(rng.integers(0, min(2, len(others)) + 1))]
@@ -114,7 +114,7 @@ def searching(
 
 def _path(rng: np.random.Generator, scene: PopOutScene, visits: list[int]) -> Scanpath:
     """Make a fixation in the centre, then one on each visited object; all durations of a path differ."""
-    spots = [(0.5, 0.5), *(scene.things[rank].centre for rank in visits)]
+    spots = [(0.5, 0.5), *(scene.objects[rank].centre for rank in visits)]
     jittered = np.clip(np.array(spots) + rng.normal(0, JITTER, (len(spots), 2)), 0, 1).round(2)
     weights = [0.2, *(SHRINK**rank for rank in visits)]
     times = [round(110 + 380 * weight + float(rng.uniform(-25, 25))) for weight in weights]

@@ -77,8 +77,8 @@ def known_facts(recorded: Recorded, identity: str) -> AttemptFacts | None:
 
 def facts_of(recorded: Recorded, identity: str) -> AttemptFacts:
     """Return the facts of an attempt. Raises `DataError` if it cannot be read, `KeyError` if it is missing."""
-    if (known := known_facts(recorded, identity)) is not None:
-        return known
+    if (facts := known_facts(recorded, identity)) is not None:
+        return facts
     attempt = read_attempt(recorded, identity)
     return known_facts(recorded, identity) or _facts(attempt)
 

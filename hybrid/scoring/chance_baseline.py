@@ -127,12 +127,14 @@ class Guesser:
         facts = (question.task, question.kind, question.choices, question.route, question.given)
         key = question.id if question.kind is Kind.SCANPATH else (*facts, target, variant, images)
         if key not in self._known:
-            ends = self._listed(question)
-            draws = () if ends else (ChanceEnd(1 / self._draws, self._drawn(question, n)) for n in range(self._draws))
+            ends = self._list_ends(question)
+            draws = (
+                () if ends else (ChanceEnd(1 / self._draws, self._draw_score(question, n)) for n in range(self._draws))
+            )
             self._known[key] = Guess(ends or tuple(draws), exact=ends is not None)
         return self._known[key]
 
-    def _listed(self, question: Question) -> tuple[ChanceEnd, ...] | None:
+    def _list_ends(self, question: Question) -> tuple[ChanceEnd, ...] | None:
         """Return every end of the dialogue; None if there are too many."""
         open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
         ends: list[ChanceEnd] = []
@@ -164,7 +166,7 @@ class Guesser:
         except _Unanswered as end:
             return end.prompt
 
-    def _drawn(self, question: Question, number: int) -> Score:
+    def _draw_score(self, question: Question, number: int) -> Score:
         rng = random.Random(f"{question.id}/{number}")
 
         async def ask(prompt: Prompt) -> Reply:
@@ -290,7 +292,7 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
                 changed = [*others[:place], _of(question, score), *others[place + 1 :]]
                 return {metric.name: metric.value for metric in benchmark.summarise(changed) if metric.cells}
 
-            ends = [(end.probability, values(end.score)) for end in _unlike(guesses[place].ends)]
+            ends = [(end.probability, values(end.score)) for end in _merge_equal(guesses[place].ends)]
             for name, value in values(guesses[place].expected).items():
                 metric_names.add(name)
                 parts = [(probability, metric_values.get(name)) for probability, metric_values in ends]
@@ -300,7 +302,7 @@ def _affine(benchmark: Benchmark, questions: Sequence[Question], guesses: Sequen
     return metric_names - refuted
 
 
-def _unlike(ends: Sequence[ChanceEnd]) -> list[ChanceEnd]:
+def _merge_equal(ends: Sequence[ChanceEnd]) -> list[ChanceEnd]:
     """Merge the ends that have the same verdict, values and outcome."""
     distinct: dict[object, ChanceEnd] = {}
     for end in ends:

@@ -87,7 +87,7 @@ def _count(scored: Scored) -> Counts:
     if not path.exists():
         return Counts()
     state = path.stat()
-    return _counted(scored.folder, scored.recorded, state.st_mtime_ns, state.st_size)
+    return _count_faults(scored.folder, scored.recorded, state.st_mtime_ns, state.st_size)
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def noted(scored: Scored) -> tuple[ToolFaults, ...]:
 
 
 @lru_cache(maxsize=64)
-def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
+def _count_faults(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
     del changed, size
     recorded = folder.recorded(solver)
     ends = Counter[tuple[str, str]]()
@@ -122,7 +122,7 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
         ends.update(facts.ends)
         calls.update(facts.answered)
         for step in facts.faulted:
-            tool = named(step.tool, step.fault, tool_names) if step.is_call else step.tool
+            tool = resolve_name(step.tool, step.fault, tool_names) if step.is_call else step.tool
             # A tool is listed if it was called.
             if step.is_call:
                 calls[tool] += 1
@@ -132,7 +132,7 @@ def _counted(folder: RunFolder, solver: str, changed: int, size: int) -> Counts:
     return Counts(tuple(tools), dict(sorted(ends.items())))
 
 
-def named(tool: str, fault: Fault | None, tool_names: frozenset[str]) -> str:
+def resolve_name(tool: str, fault: Fault | None, tool_names: frozenset[str]) -> str:
     """Return the tool that was called; `NO_SUCH` for a name that no tool has."""
     strange = fault in (Fault.UNKNOWN_TOOL, Fault.UNREADABLE_CALL) or (
         fault is Fault.BAD_ARGUMENTS and tool not in tool_names

@@ -98,10 +98,14 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
     lost_rules = find_lost_rules(scored.folder)
-    kept = _kept(str(scored.folder.path.resolve()), scored.recorded)
+    cache = _cache_of(str(scored.folder.path.resolve()), scored.recorded)
     # Many sections of a comparison request the same verdicts; lines that cannot have changed are not read again.
-    if kept.of is not None and all(map(operator.is_, kept.of, (recorded, scored.scores))) and kept.lost == lost_rules:
-        return kept.verdicts
+    if (
+        cache.of is not None
+        and all(map(operator.is_, cache.of, (recorded, scored.scores)))
+        and cache.lost_rules == lost_rules
+    ):
+        return cache.verdicts
     order = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}).get("rule_order", ())
 
     async def all_of() -> dict[str, OutputVerdict]:
@@ -113,16 +117,16 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     async def verdict_on(score: Score, rules: RuleTable) -> OutputVerdict:
         if recorded is None or score.id not in recorded.by_id:
             return OutputVerdict((), False, "unread", unread=NO_TRACE)
-        stamp, entry = hash((recorded.line(score.id), *lost_rules)), kept.by_line.get(score.id)
-        known = known_facts(recorded, score.id)
-        if (entry is None or entry[0] != stamp) and known is not None and not known.has_calls:
-            entry = kept.by_line[score.id] = (stamp, OutputVerdict((), False, "none"))
+        stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.by_line.get(score.id)
+        facts = known_facts(recorded, score.id)
+        if (entry is None or entry[0] != stamp) and facts is not None and not facts.has_calls:
+            entry = cache.by_line[score.id] = (stamp, OutputVerdict((), False, "none"))
         if entry is None or entry[0] != stamp:
             question = scored.questions[score.id]
             # Questions that were never asked count as failed and were skipped above.
             assert isinstance(question, Question)  # noqa: S101
             verdict = await _judge_recorded(recorded, benchmark, question, lost_rules, rules)
-            entry = kept.by_line[score.id] = (stamp, verdict)
+            entry = cache.by_line[score.id] = (stamp, verdict)
         return entry[1]
 
     # The caller may already run in this thread's event loop.
@@ -133,26 +137,26 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     else:
         with ThreadPoolExecutor(1) as pool:
             verdicts = pool.submit(asyncio.run, all_of()).result()
-    kept.verdicts, kept.of, kept.lost = verdicts, (recorded, scored.scores), lost_rules
+    cache.verdicts, cache.of, cache.lost_rules = verdicts, (recorded, scored.scores), lost_rules
     return verdicts
 
 
 @dataclass
-class _Kept:
+class _VerdictCache:
     """The verdicts of a solver in a run, each with the hash of its line, and those of the latest request."""
 
     by_line: dict[str, tuple[int, OutputVerdict]] = field(default_factory=dict)
     verdicts: Mapping[str, OutputVerdict] = field(default_factory=dict)
     # The attempts, the scores and the missing rules of that request. A file that changed is opened as another object.
     of: tuple[Recorded | None, tuple[Score, ...]] | None = None
-    lost: Mapping[str, str] = field(default_factory=dict)
+    lost_rules: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=64)
-def _kept(run: str, solver: str) -> _Kept:
+def _cache_of(run: str, solver: str) -> _VerdictCache:
     """Return the cache of a solver in a run."""
     del run, solver
-    return _Kept()
+    return _VerdictCache()
 
 
 async def _judge_recorded(
@@ -165,7 +169,7 @@ async def _judge_recorded(
         return OutputVerdict((), False, "unread", unread=DAMAGED)
     # If a tool's own rule is missing, the built-in rule for this kind of question would not understand the tool's
     # output.
-    calls = _called(attempt)
+    calls = _list_calls(attempt)
     prompts = [exchange.prompt for exchange in attempt.exchanges]
     routes = {route for prompt in prompts for route in (prompt.task_route, prompt.route, prompt.fallback_route)}
     needed = [*(call.tool for call in calls), *(f"{ROUTE}{route}" for route in sorted(routes))]
@@ -176,7 +180,7 @@ async def _judge_recorded(
     # A rule or a scorer that fails on one trace costs only this question.
     except Exception as error:
         return OutputVerdict(
-            _called(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}"
+            _list_calls(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}"
         )
 
 
@@ -189,7 +193,7 @@ async def judge_outputs(
     conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
     because the model saw no other output. `rules` are those available now, if the caller has them already.
     """
-    calls, rules = _called(attempt), rules or table()
+    calls, rules = _list_calls(attempt), rules or table()
     if not calls:
         return OutputVerdict((), False, "none")
     to_the_point = any(
@@ -216,7 +220,7 @@ async def judge_outputs(
     return OutputVerdict(calls, to_the_point, "right" if score.correct == 1.0 else "wrong", score.answer)
 
 
-def _called(attempt: Attempt) -> tuple[Called, ...]:
+def _list_calls(attempt: Attempt) -> tuple[Called, ...]:
     calls: list[Called] = []
     for exchange in attempt.exchanges:
         read: list[Step] = []

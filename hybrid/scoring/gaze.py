@@ -175,8 +175,8 @@ class OtherFixations:
         `fixations` (n, 2) are row and column of the picture's own fixations.
         """
         if shape not in self._counts:
-            self._counts[shape] = metrics.counted(_on_grid(self._every, shape), shape)
-        return self._counts[shape] - metrics.counted(fixations, shape)
+            self._counts[shape] = metrics.count_fixations(_on_grid(self._every, shape), shape)
+        return self._counts[shape] - metrics.count_fixations(fixations, shape)
 
 
 class CentreBias:

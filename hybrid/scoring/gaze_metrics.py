@@ -1,7 +1,7 @@
 """How well a saliency map or a scanpath predicts where people looked: one function per metric, on arrays.
 
     nss(values, fixations)                     # values (H, W); fixations (n, 2) of row and column
-    auc_judd(values, fixations), shuffled_auc(values, fixations, counted(others, values.shape))
+    auc_judd(values, fixations), shuffled_auc(values, fixations, count_fixations(others, values.shape))
     density = blurred(fixations, values.shape, sigma)
     cc(values, density), kl(values, density), sim(values, density), information_gain(values, fixations, baseline)
     string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
@@ -48,7 +48,7 @@ def auc_judd(values: Floats, fixations: Ints) -> float:
     Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise, so that a tie counts half on
     average. 0.5 if every pixel is fixated.
     """
-    fixated = counted(fixations, (values.shape[0], values.shape[1])) > 0
+    fixated = count_fixations(fixations, (values.shape[0], values.shape[1])) > 0
     return _auc(values, fixated.astype(float), (~fixated).astype(float))
 
 
@@ -61,13 +61,13 @@ def shuffled_auc(values: Floats, fixations: Ints, others: Floats) -> float:
     Args:
         values: the map (H, W).
         fixations: (n, 2) of row and column.
-        others: number of fixations on other pictures at each pixel (H, W), as `counted` returns it, so that the
+        others: number of fixations on other pictures at each pixel (H, W), as `count_fixations` returns it, so that the
             time depends only on the number of pixels.
     """
-    return _auc(values, counted(fixations, (values.shape[0], values.shape[1])), others)
+    return _auc(values, count_fixations(fixations, (values.shape[0], values.shape[1])), others)
 
 
-def counted(fixations: Ints, shape: tuple[int, int]) -> Floats:
+def count_fixations(fixations: Ints, shape: tuple[int, int]) -> Floats:
     """Return the number of fixations (n, 2) at each pixel, (H, W)."""
     flat = fixations[:, 0] * shape[1] + fixations[:, 1]
     return np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
@@ -88,7 +88,7 @@ def blurred(fixations: Ints, shape: tuple[int, int], sigma: float) -> Floats:
     """Return the density of fixations on a grid: a Gaussian of `sigma` cells around each, with sum 1."""
     from scipy.ndimage import gaussian_filter
 
-    smooth = gaussian_filter(counted(fixations, shape), sigma, mode="constant")
+    smooth = gaussian_filter(count_fixations(fixations, shape), sigma, mode="constant")
     return np.asarray(smooth / smooth.sum(), np.float64)
 
 

@@ -32,8 +32,8 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     one solver; all are of one benchmark.
     """
     models = list(dict.fromkeys(filter(None, map(model_of, solvers))))
-    asked = [{score.id for score in solver.scores} for solver in solvers]
-    questions = _count(len(set.union(*asked)), len(set.intersection(*asked)))
+    id_sets = [{score.id for score in solver.scores} for solver in solvers]
+    questions = _count(len(set.union(*id_sets)), len(set.intersection(*id_sets)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     splits = {GENERATED if solver.data.generated else solver.data.split for solver in solvers}
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])

@@ -41,7 +41,7 @@ from hybrid.scoring.readings import (
     reply_sha256,
     unread,
 )
-from hybrid.scoring.runs import chosen
+from hybrid.scoring.runs import select_solvers
 from hybrid.scoring.tally import tally
 
 CONFIGURATION = "verdicts.json"
@@ -111,7 +111,7 @@ async def judge_run(
     results = []
     with folder.locked():
         questions = folder.questions()
-        for solver in chosen(folder, solvers):
+        for solver in select_solvers(folder, solvers):
             solver_tally = tally(folder, benchmark, solver, questions, options)
             attempts = tuple(folder.recorded(solver).without_steps.values())
             unparsed = unread_replies(solver_tally.scores, attempts, options)
@@ -242,16 +242,16 @@ def answer_in(text: str, kind: Kind, choices: Sequence[str]) -> str | None:
     """Parse a judge's answer: the last line "Answer: ...", else the whole text; None if there is no answer."""
     if says_none(text):
         return None
-    value = parse(_said(text), kind, choices).value
+    value = parse(_answer_part(text), kind, choices).value
     return None if value is None else str(value)
 
 
 def says_none(text: str) -> bool:
     """Return whether a judge says that a reply gives no answer."""
-    return bare(_said(text)) == "none"
+    return bare(_answer_part(text)) == "none"
 
 
-def _said(text: str) -> str:
+def _answer_part(text: str) -> str:
     lines = [line for line in normalise(text).splitlines() if line.casefold().startswith("answer:")]
     return lines[-1].partition(":")[2] if lines else text
 

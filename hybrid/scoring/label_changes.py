@@ -65,7 +65,7 @@ def _without(scored: Scored, task: str) -> Scored:
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     questions = {name: question for name, question in scored.questions.items() if question.task != task}
 
-    def kept(by_rule: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
+    def drop_task(by_rule: Mapping[UnansweredRule, Counted]) -> dict[UnansweredRule, Counted]:
         remaining = {rule: tuple(score for score in by.scores if score.task != task) for rule, by in by_rule.items()}
         return {rule: Counted(scores, metrics_of(benchmark, questions, scores)) for rule, scores in remaining.items()}
 
@@ -73,8 +73,8 @@ def _without(scored: Scored, task: str) -> Scored:
     return replace(
         scored,
         questions=questions,
-        counted=kept(scored.counted),
-        judged=kept(scored.judged),
+        counted=drop_task(scored.counted),
+        judged=drop_task(scored.judged),
         labels=(*scored.labels, label),
     )
 

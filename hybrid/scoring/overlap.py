@@ -46,16 +46,16 @@ class Overlap:
 
     solvers: tuple[Scored, ...]
     # For each solver all repetitions, including itself.
-    again: tuple[tuple[ScoredAnswers, ...], ...]
+    repetitions: tuple[tuple[ScoredAnswers, ...], ...]
     # Whether solvers are tested even if too many questions failed.
     allow_failed: bool
     # The id of each question, and a score with its task, unit and answer, from the first solver that has it.
     ids: Objects
     first: Objects
     # For each repetition, the index of each question among its scores; -1 if missing.
-    where: tuple[tuple[Places, ...], ...]
+    positions: tuple[tuple[Places, ...], ...]
     # If this is a subset: the overlap of all questions. Otherwise None.
-    whole: Overlap | None = None
+    full: Overlap | None = None
     # Cache of metrics by rule.
     _known: dict[UnansweredRule, dict[str, tuple[Metric, ...]]] = field(default_factory=dict, init=False, repr=False)
 
@@ -78,9 +78,9 @@ class Overlap:
 
     def at(self, places: Places) -> Overlap:
         """Return the view restricted to these positions."""
-        positions = tuple(tuple(at[places] for at in solver_places) for solver_places in self.where)
-        full = self.whole or self
-        view = replace(self, ids=self.ids[places], first=self.first[places], where=positions, whole=full)
+        positions = tuple(tuple(at[places] for at in solver_places) for solver_places in self.positions)
+        full = self.full or self
+        view = replace(self, ids=self.ids[places], first=self.first[places], positions=positions, full=full)
         # Computed once, for all subsets.
         view.__dict__["unit"] = self.unit[places]
         return view
@@ -106,7 +106,7 @@ class Overlap:
     @cached_property
     def missing(self) -> Flags:
         """Marks the questions that at least one solver lacks."""
-        lacks: Flags = ~np.all([np.any([at >= 0 for at in solver_places], 0) for solver_places in self.where], 0)
+        lacks: Flags = ~np.all([np.any([at >= 0 for at in solver_places], 0) for solver_places in self.positions], 0)
         return lacks
 
     @cached_property
@@ -114,7 +114,7 @@ class Overlap:
         """Marks the questions that all solvers have and at least one failed in every repetition."""
         failed = [
             np.all([(at < 0) | answers.failed[at] for answers, at in zip(repeats, places, strict=True)], 0)
-            for repeats, places in zip(self.again, self.where, strict=True)
+            for repeats, places in zip(self.repetitions, self.positions, strict=True)
         ]
         flags: Flags = ~self.missing & np.any(failed, 0)
         return flags
@@ -126,7 +126,7 @@ class Overlap:
         A question that counts in no repetition counts in the first one.
         """
         counting = []
-        for repeats, places in zip(self.again, self.where, strict=True):
+        for repeats, places in zip(self.repetitions, self.positions, strict=True):
             flags = [(at >= 0) & ~answers.failed[at] for answers, at in zip(repeats, places, strict=True)]
             flags[0] = flags[0] | ~np.any(flags, 0)
             counting.append(list(zip(repeats, places, flags, strict=True)))
@@ -214,11 +214,11 @@ class Overlap:
         if rule in self._known:
             return self._known[rule]
         by_solver = []
-        for place, repetitions in enumerate(self.again):
+        for place, repetitions in enumerate(self.repetitions):
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
                 # Metrics over all questions are precomputed or cached; those over a subset are not.
-                if len(answers.place) == len(self) == len(self.whole or self) and self.present.all():
+                if len(answers.place) == len(self) == len(self.full or self) and self.present.all():
                     all_metrics = answers.metrics(self.benchmark, self.questions, rule)
                 else:
                     all_metrics = summary(self.benchmark, self.questions, self.scores(place, rule, number))
@@ -247,7 +247,9 @@ class Overlap:
         neutral = self._unanswered_scores(rule)
         better, rest = [], []
         for place, metric in enumerate(metrics):
-            repeats = [self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.again[place]))]
+            repeats = [
+                self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.repetitions[place]))
+            ]
             present = [repeat for repeat in repeats if repeat is not None]
             part = _mean_metric(present) if len(present) == len(repeats) else None
             if part is None or _units(part) != _units(metric):
@@ -283,7 +285,7 @@ class Overlap:
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """Map each metric to the tasks that have it when scored alone; metrics that need several tasks are missing."""
-        answers = self.again[0][0]
+        answers = self.repetitions[0][0]
         is_full = len(answers.place) == len(self) and bool(self.present.all())
         if is_full and answers.tasks_by_metric:
             return answers.tasks_by_metric
@@ -298,8 +300,8 @@ class Overlap:
 
     def scores(self, place: int, rule: UnansweredRule, number: int = 0) -> list[Score]:
         """Return the scores of a solver's repetition; those that do not count are marked as failed."""
-        scores = self.again[place][number].scored.counted[rule].scores
-        rows = zip(self.first, self.where[place][number], self.present, strict=True)
+        scores = self.repetitions[place][number].scored.counted[rule].scores
+        rows = zip(self.first, self.positions[place][number], self.present, strict=True)
         pairs = ((scores[at] if at >= 0 else first, at >= 0 and counts) for first, at, counts in rows)
         return [score if counts else replace(score, outcome=Outcome.OUTAGE) for score, counts in pairs]
 
@@ -317,7 +319,7 @@ class Overlap:
         places: dict[str, list[int]] = defaultdict(list)
         for n in range(len(self)):
             # Predictions without their questions lack some groups that another solver knows.
-            sources = zip(chain(*self.again), chain(*self.where), strict=True)
+            sources = zip(chain(*self.repetitions), chain(*self.positions), strict=True)
             values = (group_of(answers.scored.scores[at[n]], by) for answers, at in sources if at[n] >= 0)
             places[next((name for name in values if name != "-"), "-")].append(n)
         return {name: self.at(np.array(places[name], np.intp)) for name in sorted(places)}
@@ -348,7 +350,7 @@ class Overlap:
         Every section that compares solvers uses this check. The share of failed questions is limited both in this view
         and in the full overlap.
         """
-        failed = [view.lost.sum() / max(1, (~view.missing).sum()) for view in (self, self.whole or self)]
+        failed = [view.lost.sum() / max(1, (~view.missing).sum()) for view in (self, self.full or self)]
         if max(failed) > FAILED_SHARE and not self.allow_failed:
             return "failed"
         # If one task is not finished, the other tasks do not represent the mean over all tasks.

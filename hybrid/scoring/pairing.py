@@ -80,7 +80,7 @@ def check_same(
         if isinstance(of_a, Records) and isinstance(of_b, Records) and of_a.line(identity) == of_b.line(identity):
             continue
         question, other = of_a[identity], of_b[identity]
-        part = None if same else unlike(question, other, strict=strict)
+        part = None if same else find_mismatch(question, other, strict=strict)
         # The fingerprint covers the tables; pictures in separate files may have changed.
         if same and isinstance(question, Question) and isinstance(other, Question) and question.images != other.images:
             part = "images"
@@ -94,7 +94,7 @@ def check_same(
         )
 
 
-def unlike(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:
+def find_mismatch(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:
     """Return the first difference between two questions of one id, as far as both sides know it; None if none.
 
     Predictions may lack their questions' texts and images; then the number of choices and the target decide. Harnesses

@@ -128,7 +128,7 @@ def _are(kind: Callable[[Any], bool], value: Any) -> bool:
     return isinstance(value, list | tuple) and bool(value) and all(map(kind, value))
 
 
-def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_shapes(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the points and boxes of a call, in order."""
     return [
         item
@@ -140,13 +140,13 @@ def _listed(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _boxes(args: Mapping[str, Any]) -> list[tuple[str, Box]]:
     """Return the listed boxes of a call, each with the name that a tool gives it: its label, else its number."""
-    boxes = (box for box in _listed(args) if _is_region(box))
+    boxes = (box for box in _list_shapes(args) if _is_region(box))
     named_boxes = ((str(box.get("label") or number), box) for number, box in enumerate(boxes, 1))
     return [(name, Box(*(box[end] for end in ("x0", "y0", "x1", "y1")))) for name, box in named_boxes]
 
 
 def _letters(args: Mapping[str, Any]) -> set[str]:
-    return {*(args.get(LABELS) or ()), *(str(item["label"]) for item in _listed(args) if item.get("label"))}
+    return {*(args.get(LABELS) or ()), *(str(item["label"]) for item in _list_shapes(args) if item.get("label"))}
 
 
 def _renamed(rule_boxes: Sequence[tuple[str, Box]], call_boxes: Sequence[tuple[str, Box]]) -> dict[str, str] | None:

@@ -253,7 +253,7 @@ def neutral(name: str) -> str:
     return f"'{name}" if _FORMULA.match(name) else name
 
 
-def named(cell: str) -> str:
+def unescape(cell: str) -> str:
     """Return the name behind an escaped cell, the inverse of `neutral`."""
     return cell[1:] if _NAMED.match(cell) else cell
 

@@ -51,7 +51,7 @@ def score_run(
     find_plugins(folder)
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
     refuse_hidden(benchmark, identity["split"])
-    names, questions = chosen(folder, solvers), folder.questions()
+    names, questions = select_solvers(folder, solvers), folder.questions()
     readings = _readings(folder, names, verdicts)
     results = []
     for name in names:
@@ -102,7 +102,7 @@ def _scored(
     )
 
 
-def chosen(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
+def select_solvers(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
     """Return the named solvers of a run, by default all. Raises `UsageError` for one without attempts."""
     available = folder.solvers()
     for name in solvers:

@@ -61,19 +61,19 @@ def study_tables(sections: Iterable[SectionResult]) -> tuple[Table, ...]:
         if not row.metric:
             by_solver[row.b].append(row)
     return (
-        *_counted("over all models", pooled.SECTION, rows.get(pooled.NAME, ())),
+        *_count_table("over all models", pooled.SECTION, rows.get(pooled.NAME, ())),
         *map(decomposition_table, by_solver.values()),
         *_effects([*rows.get(gain.NAME, ()), *rows.get(effects.NAME, ())]),
         *_equal(rows.get(equivalence.NAME, ())),
-        *_counted("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
-        *_counted("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
-        *_counted("room, and what can be detected", headroom.SECTION, rows.get(headroom.NAME, ())),
-        *_counted("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
-        *_counted("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
-        *_counted("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
-        *_counted("where tool calls look", places.SECTION, rows.get(places.NAME, ())),
-        *_counted("the price of a gain", price.SECTION, rows.get(price.NAME, ())),
-        *_counted("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
+        *_count_table("only with tools, only without", tool_only.SECTION, rows.get(tool_only.NAME, ())),
+        *_count_table("calls that changed nothing", unchanged.SECTION, rows.get(unchanged.NAME, ())),
+        *_count_table("room, and what can be detected", headroom.SECTION, rows.get(headroom.NAME, ())),
+        *_count_table("calls by need", selection.SECTION, rows.get(selection.NAME, ())),
+        *_count_table("tool output where it is needed", used.SECTION, rows.get(used.NAME, ())),
+        *_count_table("the specialists where tools are called", called.SECTION, rows.get(called.NAME, ())),
+        *_count_table("where tool calls look", places.SECTION, rows.get(places.NAME, ())),
+        *_count_table("the price of a gain", price.SECTION, rows.get(price.NAME, ())),
+        *_count_table("what one part alone knows", knowledge.SECTION, rows.get(knowledge.NAME, ())),
     )
 
 
@@ -134,7 +134,7 @@ def _equal(rows: Sequence[Result]) -> Iterator[Table]:
         yield Table("equal within the margin?", columns, tuple(lines))
 
 
-def _counted(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
+def _count_table(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:
     """Yield a table with a line per quantity: value, interval, and number of questions."""
     selected = [row for row in rows if not row.detail]
     if selected:

@@ -42,7 +42,7 @@ OTHER: Mapping[UnansweredRule, UnansweredRule] = {"guess": "wrong", "wrong": "gu
 class Replies:
     """One solver's attempts at the questions that it was asked, by question id."""
 
-    asked: Iterable[Question | BrokenQuestion]
+    questions: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
     # Ids of questions that were asked and not finished.
     failed: Collection[str] = frozenset()
@@ -164,7 +164,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
     usage = Usage()
     waiting = 0
     known_groups: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
-    for original in replies.asked:
+    for original in replies.questions:
         # Questions with equal groups share one mapping, which their scores keep.
         question = replace(original, groups=known_groups.setdefault(tuple(original.groups.items()), original.groups))
         attempt = replies.attempts.get(question.id)

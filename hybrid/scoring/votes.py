@@ -38,26 +38,26 @@ class VotedQuestion:
     # Number of model calls of all votes that ended in a refusal.
     refused: int
     # Number of samples in all votes.
-    drawn: int
+    sample_count: int
     # The winner's share of the readable samples in the last vote, 0..1; None if there are none.
     share: float | None
     # Probability, 0..1, that the vote claims for its winner.
     confidence: float | None
 
     @property
-    def known(self) -> tuple[Score, ...]:
+    def decided(self) -> tuple[Score, ...]:
         """The samples that have a verdict."""
         return tuple(score for score in self.samples if score is not None and score.correct is not None)
 
     @property
     def single(self) -> float | None:
         """Mean verdict of the samples."""
-        return fmean(score.correct or 0.0 for score in self.known) if self.known else None
+        return fmean(score.correct or 0.0 for score in self.decided) if self.decided else None
 
     @property
     def best(self) -> float | None:
         """Best verdict of any sample."""
-        return max((score.correct or 0.0 for score in self.known), default=None)
+        return max((score.correct or 0.0 for score in self.decided), default=None)
 
 
 def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
@@ -107,7 +107,7 @@ def _voted(
         last=len(last),
         unreadable=sum(step.data.get("answer") is None for step in last),
         refused=sum(count for vote in votes if isinstance(count := vote.data.get("refused"), int)),
-        drawn=sum(map(len, sample_lists)),
+        sample_count=sum(map(len, sample_lists)),
         share=max(tally.values()) / sum(tally.values()) if tally else None,
         confidence=float(confidence) if isinstance(confidence, int | float) else None,
     )

@@ -154,8 +154,8 @@ def _gradient(height: int, width: int) -> Pixels:
 def _radial(height: int, width: int) -> Pixels:
     """Return a picture that darkens evenly from the middle to the corners."""
     down, across = (np.abs(np.arange(side) - (side - 1) / 2) for side in (height, width))
-    away = np.hypot(down[:, None], across[None])
-    level = 255 * (1 - away / max(float(away.max()), 1.0))
+    distance = np.hypot(down[:, None], across[None])
+    level = 255 * (1 - distance / max(float(distance.max()), 1.0))
     return np.broadcast_to(level.astype(np.uint8)[..., None], (height, width, 3)).copy()
 
 

@@ -98,12 +98,12 @@ class _Watched:
     name: str
     module: Any
     wants: PictureInput
-    given: list[Any] = field(default_factory=list)
+    inputs: list[Any] = field(default_factory=list)
 
 
 def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Sequence[_Watched]) -> list[str]:
     """Ask about a picture until every network has received input; return the errors that were raised."""
-    counts = [len(network.given) for network in watched]
+    counts = [len(network.inputs) for network in watched]
     troubles: list[str] = []
     for check_case in probes(tool, picture):
         try:
@@ -113,7 +113,7 @@ def _run_probes(tool: Tool, backend: Backend[Any], picture: Pixels, watched: Seq
                 raise
             # An error matters only if no picture reached the network.
             troubles.append(f"{type(error).__name__}: {str(error)[:150]}")
-        if all(len(network.given) > count for network, count in zip(watched, counts, strict=True)):
+        if all(len(network.inputs) > count for network, count in zip(watched, counts, strict=True)):
             break
     return troubles
 
@@ -139,7 +139,7 @@ def _add_hooks(network: _Watched) -> list[Any]:
         pictures = [tensor for tensor in _tensors((args, keywords)) if _is_picture(tensor, channels)]
         if pictures:
             inside.append(module)
-            network.given.extend(tensor.detach().float().cpu() for tensor in pictures)
+            network.inputs.extend(tensor.detach().float().cpu() for tensor in pictures)
 
     def on_leave(module: Any, _args: Any, _output: Any) -> None:
         if inside and inside[-1] is module:
@@ -174,7 +174,7 @@ PATCHES = tuple(side * side * 3 for side in (14, 16, 32))
 
 def _judged(network: _Watched, troubles: Sequence[str]) -> str | None:
     pictures: list[Values] = []
-    for tensor in network.given:
+    for tensor in network.inputs:
         values = np.asarray(tensor.numpy(), np.float64)
         if values.ndim == 3:
             pictures += [array.reshape(-1, 3) for array in values]

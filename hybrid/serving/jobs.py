@@ -76,7 +76,7 @@ class Job:
 class WorkerEnd:
     """How a worker was lost."""
 
-    how: str
+    reason: str
     fault: Fault = Fault.TOOL_ERROR
     # The late jobs that were killed with it; None if any running job may have caused the end.
     jobs: tuple[Job, ...] | None = None
@@ -85,7 +85,7 @@ class WorkerEnd:
 
     def sentence(self, tool: str) -> str:
         """Describe the end in a sentence about the tool."""
-        return f"{tool} {self.how}" if self.jobs is not None else f"{tool} cost its worker process: {self.how}"
+        return f"{tool} {self.reason}" if self.jobs is not None else f"{tool} cost its worker process: {self.reason}"
 
 
 class WorkerLink(Protocol):

@@ -94,7 +94,7 @@ class RuleRequest:
     route: str
     prompt: Prompt
     # The outputs of its calls so far, in order; None for a tool without a backend.
-    said: tuple[Finding | None, ...]
+    outputs: tuple[Finding | None, ...]
 
 
 @dataclass(frozen=True, slots=True)

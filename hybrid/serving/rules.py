@@ -109,7 +109,7 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
     """
     ctx = _WorkerContext()
     running: Any = rule(request.prompt, ctx)
-    findings = iter(request.said)
+    findings = iter(request.outputs)
     try:
         waited = running.send(None)
         while True:
@@ -122,7 +122,7 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
             absent = NoBackend(f"{waited.tool} has no backend that can answer")
             waited = running.throw(absent) if finding is None else running.send(finding)
     except StopIteration as end:
-        answer = None if end.value is None else _checked(end.value, request.said)
+        answer = None if end.value is None else _checked(end.value, request.outputs)
         return RuleResponse(request.number, answer=answer, remarks=tuple(ctx.remarks))
     finally:
         running.close()

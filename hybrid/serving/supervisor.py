@@ -77,7 +77,7 @@ class ProcessExecutor(MessageExecutor):
 
     # Whether a lost process is replaced, and the error of requests that no process will answer.
     restarts = True
-    lost: type[Outage] = Outage
+    outage_class: type[Outage] = Outage
 
     def __init__(self, cache: FindingCache, options: ServiceOptions) -> None:
         super().__init__()
@@ -165,7 +165,7 @@ class _Supervisor:
     async def ask(self, request: Request, watch: Stopwatch) -> Response:
         """Return the worker's response to one request."""
         if self._dead is not None:
-            raise self._executor.lost(self._dead)
+            raise self._executor.outage_class(self._dead)
         if request.tool in self._refused:
             raise ToolError(self._refused[request.tool])
         self._numbers += 1
@@ -236,7 +236,7 @@ class _Supervisor:
         loads(self, ())
         # Nobody waits in a closed event loop.
         for pending in [] if self._loop.is_closed() else list(self._pending.values()):
-            self._settle(pending, self._executor.lost(reason))
+            self._settle(pending, self._executor.outage_class(reason))
 
     def _settle(self, pending: PendingRequest, outcome: Response | HybridError) -> None:
         """Finish a request, which is then no longer pending."""
@@ -308,12 +308,12 @@ class _Supervisor:
         sent = [pending for pending in self._pending.values() if pending.sent]
         self._drop(worker)
         if not self._executor.restarts:
-            self._give_up(end.how)
+            self._give_up(end.reason)
             return
         if not worker.up:
             self._starts += 1
             if self._starts >= MAX_STARTS:
-                self._give_up(f"the worker process of the tools does not start: {end.how}")
+                self._give_up(f"the worker process of the tools does not start: {end.reason}")
             self._dispatch_pending()
             return
         for pending in [pending for pending in self._pending.values() if not pending.awaited]:

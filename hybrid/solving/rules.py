@@ -128,7 +128,7 @@ def _is_among(route: str, routes: Collection[str] | None) -> bool:
 class RuleOrder:
     """The tools whose rules a run uses first: those named by the run, and those passed in from Python."""
 
-    named: tuple[str, ...] = ()
+    tool_names: tuple[str, ...] = ()
     objects: tuple[Tool, ...] = ()
 
 
@@ -137,9 +137,9 @@ _ORDER: ContextVar[RuleOrder] = ContextVar("the order of the rules of external t
 
 
 @contextmanager
-def rules_in_order(named: Collection[str], objects: Collection[Tool] = ()) -> Iterator[None]:
+def rules_in_order(tool_names: Collection[str], objects: Collection[Tool] = ()) -> Iterator[None]:
     """Within the body, use the rules of these tools first, in this order, including tools passed as objects."""
-    token = _ORDER.set(RuleOrder(tuple(named), tuple(objects)))
+    token = _ORDER.set(RuleOrder(tuple(tool_names), tuple(objects)))
     try:
         yield
     finally:
@@ -182,7 +182,7 @@ def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, 
             external[name] = load(TOOLS, name)
         except UsageError as error:
             notes.append(f"its rules are not used: {error}")
-    ranks = {name: rank for rank, name in enumerate(order.named)}
+    ranks = {name: rank for rank, name in enumerate(order.tool_names)}
     outside: dict[str, dict[str, Rule]] = {}
     for name in sorted(external, key=lambda name: (ranks.get(name, len(ranks)), name)):
         for route, rule in external[name].rules.items():

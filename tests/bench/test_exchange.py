@@ -17,7 +17,7 @@ def test_the_page_holds_the_committed_results() -> None:
 
 def test_results_are_of_every_reader_that_the_command_runs() -> None:
     rows = [
-        (form, Path(file).suffix, reader.shown, reader.function)
+        (form, Path(file).suffix, reader.title, reader.function)
         for form, file, readers in exchange.EXPORTS
         for reader in readers
     ]

@@ -73,10 +73,13 @@ def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
     assert sorted(measurement.passes, reverse=True)[0] == 16
     assert sum(measurement.passes) == 18
     assert measurement.bare > measurement.service > 0
-    drawn, plain = bench._throughput.rows_of(measurement)
-    assert (drawn[:3], plain[:3]) == (("DINOv2 base", "similarity", "with"), ("DINOv2 base", "similarity", "without"))
-    assert (drawn[6], plain[6]) == ("9", "9")
-    assert drawn[4] == f"{measurement.service:.3g}"
+    with_pictures, plain = bench._throughput.rows_of(measurement)
+    assert (with_pictures[:3], plain[:3]) == (
+        ("DINOv2 base", "similarity", "with"),
+        ("DINOv2 base", "similarity", "without"),
+    )
+    assert (with_pictures[6], plain[6]) == ("9", "9")
+    assert with_pictures[4] == f"{measurement.service:.3g}"
     assert plain[4] == f"{measurement.without_overlays:.3g}"
 
 

@@ -41,7 +41,7 @@ def test_a_pair_follows_from_its_seed(kind, difficulty) -> None:
         in {"planar": (None,), "parallax": ("left", "right"), "straight": ("up", "down", "forward", "backward")}[kind]
     )
     (x, y), spots = points_of(np.random.default_rng(0), first)
-    assert spots[0] == tuple(first.there[int(y), int(x)].tolist())
+    assert spots[0] == tuple(first.position_in_second[int(y), int(x)].tolist())
     values = [np.hypot(a - spots[0][0], b - spots[0][1]) for a, b in spots[1:]]
     assert min(values) > 0.08 * np.hypot(*first.images[1].shape[:2])
 

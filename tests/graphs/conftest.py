@@ -34,11 +34,11 @@ INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 
 @dataclass(frozen=True)
 class Raw:
-    """The server's exact reply; it may be `held` until the test ends, or `cut` before its announced length."""
+    """The server's exact reply; it may be sent only when the test ends, or `cut` before its announced length."""
 
     body: bytes
     status: int = 200
-    held: bool = False
+    waits_for_end: bool = False
     cut: bool = False
 
 
@@ -53,7 +53,7 @@ def says(
     *calls: Mapping[str, Any],
     finish: str | None = None,
     refusal: str | None = None,
-    is_held: bool = False,
+    waits_for_end: bool = False,
 ) -> Raw:
     """Return a chat completion."""
     message: dict[str, Any] = {"role": "assistant", "content": text}
@@ -73,7 +73,7 @@ def says(
             "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS,
         },
     }
-    return Raw(json.dumps(body).encode(), held=is_held)
+    return Raw(json.dumps(body).encode(), waits_for_end=waits_for_end)
 
 
 class Adversary:
@@ -89,7 +89,7 @@ class Adversary:
             def posted(self, body: bytes) -> None:
                 adversary.requests.append(json.loads(body))
                 reply = adversary.queue.pop(0) if len(adversary.queue) > 1 else adversary.queue[0]
-                if reply.held:
+                if reply.waits_for_end:
                     adversary.over.wait(HANGS_S)
                 length = len(reply.body) + (100 if reply.cut else 0)
                 self.answer(reply.body, reply.status, {"content-length": str(length)})

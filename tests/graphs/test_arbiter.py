@@ -174,14 +174,20 @@ def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: f
 
 
 @given(TRUSTS, st.floats(0, 1), st.floats(0, 1), st.none() | st.floats(0, 1))
-def test_a_surer_tool_is_adopted_no_less(trust: Trust, one: float, other: float, votes: float | None) -> None:
-    less, more = (ruled("(B)", 0, confidence, trust, votes).rule for confidence in sorted((one, other)))
+def test_a_surer_tool_is_adopted_no_less(
+    trust: Trust, some_confidence: float, other_confidence: float, votes: float | None
+) -> None:
+    less, more = (
+        ruled("(B)", 0, confidence, trust, votes).rule for confidence in sorted((some_confidence, other_confidence))
+    )
     assert more == "adopt" or less != "adopt"
 
 
 @given(TRUSTS, st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_a_model_of_more_votes_is_kept_no_less(trust: Trust, confidence: float, one: float, other: float) -> None:
-    less, more = (ruled("(B)", 0, confidence, trust, votes).rule for votes in sorted((one, other)))
+def test_a_model_of_more_votes_is_kept_no_less(
+    trust: Trust, confidence: float, some_votes: float, other_votes: float
+) -> None:
+    less, more = (ruled("(B)", 0, confidence, trust, votes).rule for votes in sorted((some_votes, other_votes)))
     assert more == "keep" or less != "keep"
 
 
@@ -192,15 +198,15 @@ def test_without_a_specialists_answer_the_models_words_are_not_touched(trust: Tr
 
 @given(TRUSTS, st.floats(0, 1), st.permutations(range(4)), st.integers(0, 3), st.integers(0, 3))
 def test_other_letters_for_the_same_choices_change_nothing(
-    trust: Trust, confidence: float, order: list[int], own: int, told: int
+    trust: Trust, confidence: float, order: list[int], model_option: int, tool_option: int
 ) -> None:
     def ruled_in(places: list[int]) -> Any:
         prompt = replace(JIGSAW, choices=tuple(f"thing {places.index(place)}" for place in range(4)))
-        letter = "ABCD"[places[told]]
+        letter = "ABCD"[places[tool_option]]
         specialist_answer = Said(
-            f"Answer: ({letter})", "jigsaw", finding(0, confidence), places[told], None, on_card=True
+            f"Answer: ({letter})", "jigsaw", finding(0, confidence), places[tool_option], None, on_card=True
         )
-        return ruling(prompt, trust, PRIOR_ACCURACY, Proposal(f"({'ABCD'[places[own]]})"), specialist_answer)
+        return ruling(prompt, trust, PRIOR_ACCURACY, Proposal(f"({'ABCD'[places[model_option]]})"), specialist_answer)
 
     plain, moved = ruled_in([0, 1, 2, 3]), ruled_in(order)
     assert (plain.rule, plain.data["tool"], plain.data["mllm"]) == (moved.rule, moved.data["tool"], moved.data["mllm"])

@@ -28,7 +28,7 @@ async def test_endless_wrong_calls_end_with_the_calls(asker: Any, completion: An
 
 
 async def test_a_slow_reply_ends_with_the_seconds(asker: Any, completion: Any) -> None:
-    reply = await asker(completion("(A)", is_held=True), limits=Limits(seconds=0.05))
+    reply = await asker(completion("(A)", waits_for_end=True), limits=Limits(seconds=0.05))
     assert (reply.outcome, reply.text) == (Outcome.BUDGET, "")
     assert reply.usage.model_calls == 1
     assert asker.faults(reply) == {Fault.TIMEOUT: 1, Fault.BUDGET: 1}

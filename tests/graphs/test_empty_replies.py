@@ -66,10 +66,10 @@ def reply_ending(finish_reason: str | None = None, **row: Any) -> AssistantMessa
 
 
 @pytest.mark.parametrize(*cases(__file__, "why a reply is empty", reply=lambda row: reply_ending(**row)))
-def test_an_empty_reply_says_why_it_is_empty(reply: AssistantMessage, empty: bool, why: str, remedy: str) -> None:
+def test_an_empty_reply_says_why_it_is_empty(reply: AssistantMessage, empty: bool, reason: str, remedy: str) -> None:
     log = Log()
     assert is_empty(reply, log) is empty
-    assert [step.fault for step in log.steps] == [Fault.EMPTY_REPLY] * bool(why)
+    assert [step.fault for step in log.steps] == [Fault.EMPTY_REPLY] * bool(reason)
     for step in log.steps:
-        assert why in step.text
+        assert reason in step.text
         assert remedy in str(step.data.get("remedy", "" if not remedy else None))

@@ -44,10 +44,10 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_spent_budget_of_the_run_leaves_questions_open"))
-def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any], asked: int) -> None:
+def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any], finished_count: int) -> None:
     options = {**SAMPLE, "solvers": Agent(ask_with_price), "model_arg": {"price": "1/2"}}
     hybrid.run("blink", **options, **budget)
-    assert finished() == asked
+    assert finished() == finished_count
     # With a larger budget the run continues.
     hybrid.run("blink", **options)
     assert finished() == 4

@@ -39,18 +39,18 @@ class AlwaysA(Solver):
 class Counts(BaseChatModel):
     """Calls the tool `counter` once if it is offered, and answers with the first option."""
 
-    offered: bool = False
+    has_tool: bool = False
 
     @property
     def _llm_type(self) -> str:
         return "counts"
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> "Counts":
-        return Counts(offered=any(tool["function"]["name"] == "counter" for tool in tools))
+        return Counts(has_tool=any(tool["function"]["name"] == "counter" for tool in tools))
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         call = {"id": "1", "name": "counter", "args": {"image": "img:1", "number": 3}}
-        asks = self.offered and messages[-1].type == "human"
+        asks = self.has_tool and messages[-1].type == "human"
         message = AIMessage("", tool_calls=[call]) if asks else AIMessage("Answer: (A)")
         return ChatResult(generations=[ChatGeneration(message=message)])
 

@@ -37,7 +37,7 @@ def ninety(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> tuple[float, floa
     around, output = scatter(mode, a, b), value(mode, b) - value(mode, a)
     q = float(stdtrit(around.freedom, 0.95))
     down, up = max(0.0, -around.skew) * q * q / 2, max(0.0, around.skew) * q * q / 2
-    low, high = ((shift**2 + q * q * around.kept) ** 0.5 + shift for shift in (down, up))
+    low, high = ((shift**2 + q * q * around.variance) ** 0.5 + shift for shift in (down, up))
     return max(-1.0, output - low), min(1.0, output + high)
 
 
@@ -93,7 +93,7 @@ def _tasks(rows: Sequence[tuple[JsonObject, ...]]) -> dict[str, Sequence[tuple[J
     return {"": rows, **by_task(rows)}
 
 
-def _called(runs: Runs) -> dict[str, float]:
+def _has_answered_call(runs: Runs) -> dict[str, float]:
     """Return 1 by question if a tool answered a call of the hybrid."""
     return {
         name: float(any(call["fault"] is None for call in current)) for name, current in calls(runs, HYBRID).items()
@@ -106,10 +106,10 @@ def _lost(rows: Sequence[tuple[JsonObject, ...]], task: str) -> dict[str, str]:
 
 
 def _calls_by_right(runs: Runs) -> Iterator[JsonObject]:
-    aligned_rows, called_name = aligned(runs, (ALONE, HYBRID)), _called(runs)
+    aligned_rows, with_call = aligned(runs, (ALONE, HYBRID)), _has_answered_call(runs)
     for task, rows in _tasks(aligned_rows).items():
         pairs = [
-            (unit(row[0]), called_name[row[0]["id"]], credit(row[0], runs.rule)) for row in rows if not failed(row[0])
+            (unit(row[0]), with_call[row[0]["id"]], credit(row[0], runs.rule)) for row in rows if not failed(row[0])
         ]
         of = {"a": ALONE, "b": HYBRID, "group": task, "none": runs.rule, **_lost(aligned_rows, task)}
         sides = [
@@ -135,9 +135,9 @@ def _calls_by_right(runs: Runs) -> Iterator[JsonObject]:
 
 
 def _by_calls(runs: Runs) -> Iterator[JsonObject]:
-    aligned_rows, called_name = aligned(runs, (BLANK, HYBRID)), _called(runs)
+    aligned_rows, with_call = aligned(runs, (BLANK, HYBRID)), _has_answered_call(runs)
     for quantity, number in (("effect of output where called", 1.0), ("effect of output where not called", 0.0)):
-        rows = [row for row in aligned_rows if not failed(row[0]) and called_name[row[0]["id"]] == number]
+        rows = [row for row in aligned_rows if not failed(row[0]) and with_call[row[0]["id"]] == number]
         # The exact test of fewer is not recomputed.
         if len(rows) >= 30:
             sides = [("ratio", accuracy(column(rows, place), runs.rule)) for place in (0, 1)]
@@ -197,7 +197,7 @@ def headroom(runs: Runs) -> Iterator[JsonObject]:
 
 def called(runs: Runs) -> list[JsonObject]:
     """Compare the specialist with and without a tool call of the hybrid, on the questions that it answers."""
-    aligned_rows, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _called(runs)
+    aligned_rows, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _has_answered_call(runs)
     claimed = {
         row["id"]: step["data"]["specialist_answer"]["confidence"]
         for row in runs.attempts(SPECIALIST)

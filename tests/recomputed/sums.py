@@ -81,19 +81,19 @@ def t_beyond(t: float, freedom: float) -> float:
 class Skewed(NamedTuple):
     """Return the variance of a value by its clusters' shares, with two differing clusters added."""
 
-    kept: float
+    variance: float
     skew: float
     freedom: float
 
     def ends(self, result: float) -> list[float]:
         q = t_quantile(self.freedom)
         down, up = max(0.0, -self.skew) * q * q / 2, max(0.0, self.skew) * q * q / 2
-        reach = [math.sqrt(shift**2 + q * q * self.kept) + shift for shift in (down, up)]
+        reach = [math.sqrt(shift**2 + q * q * self.variance) + shift for shift in (down, up)]
         return [result - reach[0], result + reach[1]]
 
     def beyond(self, distance: float) -> float:
         """Return the probability of a value at least this far from the truth on that side."""
-        return t_beyond(abs(distance) / math.sqrt(self.kept + max(0.0, -self.skew * distance)), self.freedom)
+        return t_beyond(abs(distance) / math.sqrt(self.variance + max(0.0, -self.skew * distance)), self.freedom)
 
 
 def skewed(

@@ -91,7 +91,7 @@ class Request:
     """One request: its question (-1 if it names none), the number of earlier requests for it, and its content."""
 
     question: int
-    before: int
+    earlier: int
     tool_results: int
     offers_tools: bool
     # Number of earlier requests to the server.
@@ -118,7 +118,7 @@ def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Pla
     """Inject each fault with that probability; repeating a request of a question gets the same fault."""
 
     def plan(request: Request) -> Fault | None:
-        place = int(random.Random(f"{seed}/{request.question}/{request.before}").random() / share)
+        place = int(random.Random(f"{seed}/{request.question}/{request.earlier}").random() / share)
         return faults[place] if place < len(faults) else None
 
     return plan
@@ -193,7 +193,7 @@ class FaultyServer:
             came = self._changed.wait_for(lambda: len(self.seen) >= requests, seconds)
         assert came, f"{len(self.seen)} of {requests} requests came within {seconds:g} s"
 
-    def asked(self, since: int = 0) -> Counter[int]:
+    def count_requests(self, since: int = 0) -> Counter[int]:
         """Return how many requests came for each question, without those before position `since` of the log."""
         with self._changed:
             return Counter(seen.request.question for seen in self.seen[since:])

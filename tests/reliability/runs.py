@@ -93,9 +93,9 @@ class Process:
     def wait_for(self, words: str, seconds: float = END_S) -> None:
         """Wait until the output contains these words. Fails the test after `seconds`, or if the process ends."""
         until = time.monotonic() + seconds
-        while words not in self.said:
+        while words not in self.output:
             if self._process.poll() is not None or time.monotonic() > until:
-                pytest.fail(f"it has not said {words!r}:\n{self.said[-3000:]}")
+                pytest.fail(f"it has not said {words!r}:\n{self.output[-3000:]}")
             time.sleep(0.02)
 
     def end(self, seconds: float = END_S) -> int:
@@ -103,7 +103,7 @@ class Process:
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            pytest.fail(f"still running after {seconds:g} s:\n{self.said[-3000:]}")
+            pytest.fail(f"still running after {seconds:g} s:\n{self.output[-3000:]}")
         finally:
             self.sweep()
 
@@ -114,6 +114,6 @@ class Process:
             self._process.wait()
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         """The output so far."""
         return self.log.read_text(errors="replace")

@@ -131,7 +131,7 @@ def test_an_ablation_that_is_told_to_stop_goes_on_where_it_was(
         server.wait_for(8 + 4 + 3)
         running.kill(signal.SIGINT)
         assert running.end(STOP_S) == 130
-        assert f"finished answers are saved in {out}; to resume:" in running.said
+        assert f"finished answers are saved in {out}; to resume:" in running.output
         previous, mark = finished(out), len(server.seen)
         assert (len(previous["full"]), len(previous["none"])) == (COUNT, COUNT)
         assert len(previous["without-crop"]) < COUNT

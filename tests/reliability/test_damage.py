@@ -46,7 +46,7 @@ def test_a_last_line_that_was_cut_is_asked_again_and_nothing_else(run: Run, serv
     scores, mark = files.scores, len(server.seen)
     files.attempts.write_bytes(files.attempts.read_bytes()[:-20])
     assert second().code == 0
-    assert sum(server.asked(mark).values()) == 1
+    assert sum(server.count_requests(mark).values()) == 1
     assert files.scores == scores
     assert files.finished() == set(range(1, COUNT + 1))
 
@@ -64,7 +64,7 @@ def test_a_line_in_the_middle_that_is_none_is_named_by_number_and_costs_its_own_
     assert "attempts.jsonl, line 5" in scored.err
     assert json.loads(scored.out)["n"] == COUNT
     assert second().code == 0
-    assert sum(server.asked(mark).values()) == 1
+    assert sum(server.count_requests(mark).values()) == 1
     assert files.scores == scores
 
 
@@ -76,7 +76,7 @@ def test_lines_that_vanish_are_missed(run: Run, hybrid: Command, server: FaultyS
     assert scored.code != 0
     assert "attempts.jsonl" in scored.err
     assert second().code == 0
-    assert sum(server.asked(mark).values()) == COUNT - COUNT // 2
+    assert sum(server.count_requests(mark).values()) == COUNT - COUNT // 2
     assert files.scores == scores
 
 
@@ -184,13 +184,13 @@ def test_a_full_disk_is_one_line_and_what_was_there_stays(
     blocks = _questions_bytes(hybrid, tmp_path, arguments) // 1024 + 6
     full = process(arguments, prefix=("bash", "-c", f'ulimit -f {blocks}; exec "$@"', "bash"))
     assert full.end() in (2, 3)
-    assert "File too large" in full.said
-    assert "Traceback" not in full.said
+    assert "File too large" in full.output
+    assert "Traceback" not in full.output
     assert selected < run.finished() < set(range(1, count + 1))
     finished, mark = run.finished(), len(server.seen)
     assert hybrid(*arguments).code == 0
     assert run.finished() == set(range(1, count + 1))
-    assert not finished & set(server.asked(mark))
+    assert not finished & set(server.count_requests(mark))
 
 
 def _questions_bytes(hybrid: Command, tmp_path: Path, names: list[str]) -> int:

@@ -44,12 +44,12 @@ def test_every_question_ends_answered_or_typed_as_failed(
         assert {seen.fault for seen in server.seen if seen.fault} == set(FAULTS)
         _check_the_numbers(result, run, count)
         assert result.report["failed"] <= LOST * count
-        assert max(server.asked().values()) <= MAX_REQUESTS
+        assert max(server.count_requests().values()) <= MAX_REQUESTS
         server.plan = only({})
         finished, mark = run.finished(), len(server.seen)
         second = hybrid(*arguments, code=0)
     assert second.report["failed"] == 0
-    assert set(server.asked(mark)) == set(range(1, count + 1)) - finished
+    assert set(server.count_requests(mark)) == set(range(1, count + 1)) - finished
 
 
 class Gate:
@@ -82,12 +82,12 @@ def test_a_thousand_requests_at_once_are_answered_each_once(
     # The server also holds a thousand connections.
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     count, run = 1000, Files(tmp_path / "run", "mllm")
-    before = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{hard}")
+    prefix = () if descriptors is None else ("prlimit", f"--nofile={descriptors}:{hard}")
     try:
         gate = Gate(count)
         with on_thread(gate.answer) as url:
-            told = words(questions(count), f"{url}/v1", run.path, *MLLM, "--concurrency", count)
-            assert process([*told, "--model-arg", "timeout_s=600"], prefix=before).end(600) == 0
+            command_words = words(questions(count), f"{url}/v1", run.path, *MLLM, "--concurrency", count)
+            assert process([*command_words, "--model-arg", "timeout_s=600"], prefix=prefix).end(600) == 0
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert gate.asked == dict.fromkeys(range(1, count + 1), 1)
@@ -138,7 +138,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
         arguments = words(questions(COUNT), server.url, run.path, *MLLM, *PATIENT)
         result = hybrid(*arguments, code=3)
         assert result.report["outcomes"] == {"answered": COUNT - 2, "outage": 2}
-        request = server.asked()
+        request = server.count_requests()
         assert {number: request[number] for number in failing} == dict.fromkeys(failing, 1 + RETRIES)
         assert set(request.values()) == {1, 1 + RETRIES}
         pauses = [_pauses(server, number) for number in failing]
@@ -149,7 +149,7 @@ def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_an
             assert f"failed: val_Spatial_Relation_{number} (mllm): " in result.err
         server.plan, mark = only({}), len(server.seen)
         assert hybrid(*arguments).code == 0
-    assert server.asked(mark) == dict.fromkeys(failing, 1)
+    assert server.count_requests(mark) == dict.fromkeys(failing, 1)
 
 
 def _pauses(server: FaultyServer, number: int) -> list[float]:
@@ -161,11 +161,11 @@ def _pauses(server: FaultyServer, number: int) -> list[float]:
 def test_a_wait_that_the_server_asks_for_is_waited(tmp_path: Path, questions: Questions, hybrid: Command) -> None:
     def first_is_too_many(request: Request) -> Fault | None:
         # Probes of the model name no question, so each would count as a first request.
-        return Fault.RATE_WITH_WAIT if request.question >= 0 and request.before == 0 else None
+        return Fault.RATE_WITH_WAIT if request.question >= 0 and request.earlier == 0 else None
 
     with FaultyServer(first_is_too_many) as server:
         hybrid(*words(questions(COUNT), server.url, tmp_path / "run", *MLLM, *PATIENT, "--limit", "4"), code=0)
-    by_value = {number: requests for number, requests in server.asked().items() if number >= 0}
+    by_value = {number: requests for number, requests in server.count_requests().items() if number >= 0}
     assert len(by_value) == 4
     for number, requests in by_value.items():
         assert requests == 2
@@ -181,13 +181,13 @@ def test_a_question_that_is_not_allowed_costs_itself_only(
         arguments = words(questions(COUNT), server.url, run.path, *MLLM, "--concurrency", "2", "--json")
         result = hybrid(*arguments, code=3)
         assert result.report["outcomes"] == {"answered": COUNT - 3, "outage": 3}
-        assert set(server.asked().values()) == {1}
+        assert set(server.count_requests().values()) == {1}
         for number, fault in refused.items():
             (line,) = [line for line in result.err.splitlines() if f"val_Spatial_Relation_{number} " in line]
             assert fault.value in line
         server.plan, mark = only({}), len(server.seen)
         assert hybrid(*arguments).code == 0
-    assert server.asked(mark) == dict.fromkeys(refused, 1)
+    assert server.count_requests(mark) == dict.fromkeys(refused, 1)
 
 
 def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
@@ -199,11 +199,11 @@ def test_an_empty_account_stops_at_once_and_keeps_what_is_answered(
         assert "the account is out of credit or quota: top it up" in result.err
         assert "Traceback" not in result.err
         # The run stops before it has asked every question.
-        assert len(server.asked()) < COUNT
-        paid = {number for number in server.asked() if number != 3}
+        assert len(server.count_requests()) < COUNT
+        paid = {number for number in server.count_requests() if number != 3}
         server.plan, mark = only({}), len(server.seen)
         assert hybrid(*arguments).code == 0
-    second = server.asked(mark)
+    second = server.count_requests(mark)
     assert 3 in second
     # Requests in flight at the end of the run may be sent again: one question besides the refused one.
     assert len(paid & set(second)) <= 1
@@ -291,7 +291,7 @@ def test_a_port_where_nobody_listens_is_given_up(
         url = server.url
     running = process(words(questions(COUNT), url, tmp_path / "run", *MLLM, *PATIENT))
     assert running.end() in (2, 3)
-    assert "Connect" in running.said
+    assert "Connect" in running.output
 
 
 @pytest.mark.slow
@@ -301,6 +301,6 @@ def test_a_server_that_is_down_is_given_up_with_the_reason(
     with FaultyServer(always(Fault.OVERLOADED)) as server:
         running = process(words(questions(100), server.url, tmp_path / "run", *MLLM, *PATIENT))
         assert running.end() in (2, 3)
-    assert "503" in running.said
-    assert "Traceback" not in running.said
+    assert "503" in running.output
+    assert "Traceback" not in running.output
     assert len(server.seen) < DOWN_REQUESTS

@@ -40,7 +40,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
         hybrid(*words(data, server.url, run.path, *values), code=0)
     assert run.finished() == set(range(1, count + 1))
     for mark, finished in ends:
-        assert not finished & set(server.asked(mark)), "a finished question was asked again"
+        assert not finished & set(server.count_requests(mark)), "a finished question was asked again"
     # Requests in flight at a kill are sent once more, and no others.
     assert len(server.seen) <= 2 * count + kills * IN_FLIGHT
     assert run.scores == Files(tmp_path / "whole", "controller").scores
@@ -67,7 +67,7 @@ def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
             request = wait_until_still(server)
             finished = run.finished()
         hybrid(*words(questions(count), server.url, run.path, *values), code=0)
-        assert not finished & set(server.asked(request)), "a finished question was asked again"
+        assert not finished & set(server.count_requests(request)), "a finished question was asked again"
     assert run.finished() == set(range(1, count + 1))
     assert run.scores == Files(tmp_path / "whole", "controller").scores
     # Requests in flight at a kill, and those that workers hold ready.
@@ -111,7 +111,7 @@ def test_a_killed_run_of_weights_in_this_process_goes_on(
         while len(killed.finished()) < goal and running.is_alive:
             time.sleep(0.02)
         running.kill()
-        assert running.end() == -signal.SIGKILL, running.said
+        assert running.end() == -signal.SIGKILL, running.output
         finished = killed.finished()
         assert len(finished) >= goal
     for files in (killed, full):

@@ -39,17 +39,17 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has_and_says_how_to_go_on(
             if time < times - 1:
                 running.wait_for("in flight, already paid for")
         assert running.end(STOP_S) == code
-        assert f"ended by {number.name}; finished answers are saved in {run.path}; " in running.said
-        assert re.search("to resume: .*hybrid run blink", running.said)
-        assert "Traceback" not in running.said
+        assert f"ended by {number.name}; finished answers are saved in {run.path}; " in running.output
+        assert re.search("to resume: .*hybrid run blink", running.output)
+        assert "Traceback" not in running.output
         finished, mark = run.finished(), len(server.seen)
         assert finished
         server.latency_s = 0.0
         hybrid(*arguments, code=0)
     assert run.finished() == set(range(1, COUNT + 1))
-    assert not finished & set(server.asked(mark))
+    assert not finished & set(server.count_requests(mark))
     # No request is paid for twice, because the run waited for replies in flight and saved them.
-    assert set(server.asked().values()) == {1}
+    assert set(server.count_requests().values()) == {1}
     assert f"ended by {number.name}" in (run.path / "log.txt").read_text()
 
 
@@ -62,7 +62,7 @@ def test_replies_that_do_not_come_are_given_up_and_counted(
         running.kill(signal.SIGTERM)
         running.wait_for("waiting up to 10 s for 4 replies in flight")
         assert running.end(STOP_S) == 143
-    assert "ended by SIGTERM; 4 replies in flight did not arrive within 10 s and will be asked again" in running.said
+    assert "ended by SIGTERM; 4 replies in flight did not arrive within 10 s and will be asked again" in running.output
     assert "SIGTERM: 4 replies in flight are lost" in (tmp_path / "run" / "log.txt").read_text()
 
 
@@ -80,7 +80,7 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(
         server.latency_s = 0.0
         assert running.end() == 0
     assert run.finished() == set(range(1, COUNT + 1))
-    assert set(server.asked().values()) == {1}
+    assert set(server.count_requests().values()) == {1}
 
 
 def test_a_traced_run_that_is_told_to_stop_writes_the_spans_of_what_it_had_in_flight(

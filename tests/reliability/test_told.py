@@ -51,7 +51,7 @@ def test_a_request_that_is_sent_once_more_is_logged_and_counted(
     tmp_path: Path, questions: Questions, hybrid: Command
 ) -> None:
     def once(request: Request) -> Fault | None:
-        return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.before == 0 else None
+        return (Fault.RATE, Fault.HTTP_500)[request.question % 2] if request.earlier == 0 else None
 
     with FaultyServer(once) as server:
         result = hybrid(*words(questions(2), server.url, tmp_path / "run", *MLLM, "--concurrency", "1"), code=0)

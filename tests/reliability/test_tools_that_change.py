@@ -23,15 +23,15 @@ class Checkout:
     """A checkout with copies of the tools and links to the rest, a folder of own tools, and a run that uses both."""
 
     path: Path
-    own: Path
+    own_tools: Path
     run: Files
-    told: list[str]
+    words: list[str]
 
     def ask(self, limit: int) -> "subprocess.CompletedProcess[str]":
         """Run the command for this many questions, in a process that has read no tool yet."""
         environment = {**os.environ, "PYTHONPATH": str(self.path)}
         return subprocess.run(
-            [sys.executable, "-m", "hybrid", *self.told, "--limit", str(limit)],
+            [sys.executable, "-m", "hybrid", *self.words, "--limit", str(limit)],
             cwd=self.path,
             env=environment,
             capture_output=True,
@@ -69,11 +69,11 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     assert "bright." in answered, "the tool from outside has answered"
 
     # In the checkout and outside: tools are added, changed and removed.
-    write(checkout.own, "gray")
-    (checkout.own / "darkness.py").write_text(
+    write(checkout.own_tools, "gray")
+    (checkout.own_tools / "darkness.py").write_text(
         tool_source("darkness", SHADE.replace("WORD", "dark").replace("255", "256"))
     )
-    (checkout.own / "blueness.py").unlink()
+    (checkout.own_tools / "blueness.py").unlink()
     write(checkout.path / "tools", "new")
     changed(checkout.path / "tools" / "saliency" / "__init__.py")
     shutil.rmtree(checkout.path / "tools" / "attributes")
@@ -81,7 +81,7 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     assert second.returncode == 0, second.stderr
     assert len(checkout.run.finished()) == 2
 
-    used = {"brightness": checkout.own / "brightness.py", "crop": checkout.path / "tools" / "crop.py"}
+    used = {"brightness": checkout.own_tools / "brightness.py", "crop": checkout.path / "tools" / "crop.py"}
     by_value = {file: file.read_text() for file in used.values()}
     for file in used.values():
         changed(file)
@@ -97,7 +97,7 @@ def test_only_tools_in_use_keep_a_run_from_going_on(checkout: Checkout) -> None:
     gone = checkout.ask(3)
     assert gone.returncode == 2
     assert gone.stderr.splitlines()[-1].startswith("hybrid: --tools: no 'brightness' in tools/")
-    write(checkout.own, "bright")
+    write(checkout.own_tools, "bright")
     assert checkout.ask(3).returncode == 0
     assert len(checkout.run.finished()) == 3
 

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from hybrid.cli import cli
-from hybrid.cli._tool_gallery import GallerySection, Shown, page
+from hybrid.cli._tool_gallery import Figure, GallerySection, page
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -89,11 +89,11 @@ def plain(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_text_is_text_on_the_page(text: str) -> None:
-    rendered = Shown(text, text, text, ("001.jpg", "001-b.png"))
-    output = page([text], [GallerySection(text, text, (rendered, Shown("t", text, failed=True)))])
+    rendered = Figure(text, text, text, ("001.jpg", "001-b.png"))
+    output = page([text], [GallerySection(text, text, (rendered, Figure("t", text, failed=True)))])
     harmless = page(
         ["x"],
-        [GallerySection("x", "x", (Shown("x", "x", "x", ("001.jpg", "001-b.png")), Shown("t", "x", failed=True)))],
+        [GallerySection("x", "x", (Figure("x", "x", "x", ("001.jpg", "001-b.png")), Figure("t", "x", failed=True)))],
     )
     seen = Seen(output.encode().decode())
     assert seen.elements == Seen(harmless).elements

@@ -41,7 +41,7 @@ class Echo:
     """A server and proxy on 127.0.0.1 that returns what it receives; `statuses` in turn, the last one repeatedly."""
 
     statuses: list[int]
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         echo = self
@@ -51,7 +51,7 @@ class Echo:
                 text = body.decode()
                 login = self.headers.get("proxy-authorization", "").removeprefix("Basic ")
                 sent = f"{self.path}\n{self.headers}\n{base64.b64decode(login).decode()}\n{text[:200]}...{text[-2000:]}"
-                echo.asked.append(sent)
+                echo.requests.append(sent)
                 status = echo.statuses.pop(0) if len(echo.statuses) > 1 else echo.statuses[0]
                 headers = {"x-request-id": self.headers.get("authorization", ""), "x-sent": quote(sent)}
                 self.answer(_reply_body(status, sent), status, headers)
@@ -167,7 +167,7 @@ def test_a_run_with_replies_and_errors_that_hold_every_key(place: Place, echo: E
     result = run(place, "--solver", "mllm", "--solver", "controller", "--allow", "toolless", "--json")
     scored = hybrid(place, "score", place.out, "--json")
     # Check that the secrets were sent at all.
-    sent = "".join(echo.asked)
+    sent = "".join(echo.requests)
     reached = {name for name, secret in SECRETS.items() if secret in sent or quote(secret, safe="") in sent}
     assert reached >= {"key of the environment", "path of the base URL", "extra_body", "default_query", "proxy"}
     assert (place.out / "mllm" / "attempts.jsonl").stat().st_size > 0
@@ -179,7 +179,7 @@ def test_a_wrong_key_that_the_server_repeats(place: Place, echo: Echo) -> None:
     echo.statuses[:] = [401]
     result = run(place, "--solver", "mllm", login=True)
     assert result.returncode != 0
-    assert echo.asked
+    assert echo.requests
     nothing_in(left_behind(place, result))
 
 
@@ -194,4 +194,4 @@ def test_a_header_is_refused_or_not_shown(place: Place, echo: Echo) -> None:
     words = ("--model-arg", "default_headers=" + json.dumps({"x-auth": HEADER}), "--solver", "mllm")
     result = run(place, *words)
     nothing_in(left_behind(place, result, header=HEADER))
-    assert result.returncode == 2 or HEADER in "".join(echo.asked)
+    assert result.returncode == 2 or HEADER in "".join(echo.requests)

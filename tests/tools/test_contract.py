@@ -97,7 +97,7 @@ def weights(depth_checkpoint: Checkpoints, things_checkpoint: Checkpoints) -> Ca
 class OneLook(CachedTools):
     """Computes the marks of a picture once for all tools that need them; every other call computes."""
 
-    found: ClassVar[dict[tuple[str, str], Finding]] = {}
+    findings: ClassVar[dict[tuple[str, str], Finding]] = {}
 
     async def call(
         self, tool: Tool, args: Args, images: Sequence[ImageRef], *more: Any, overlays: bool = True
@@ -105,9 +105,9 @@ class OneLook(CachedTools):
         if overlays or tool.card.name != "markers":
             return await super().call(tool, args, images, *more, overlays=overlays)
         key = args.model_dump_json(), images[0].image.sha256
-        if key not in self.found:
-            self.found[key] = await super().call(tool, args, images, *more, overlays=False)
-        return self.found[key]
+        if key not in self.findings:
+            self.findings[key] = await super().call(tool, args, images, *more, overlays=False)
+        return self.findings[key]
 
 
 @pytest.fixture(scope="module")
@@ -317,8 +317,8 @@ async def test_outputs_about_known_images_fit_their_schema(
 def _relation() -> Evidence:
     """Return a relation between two detected things."""
     pixels = draw_images("Relative_Depth")[0]
-    found = [Detection(name, 0.9, Box(10 * n, 5, 10 * n + 8, 20)) for n, name in enumerate(("dog", "cat"))]
-    seen = detection.report(pixels, ("dog", "cat"), found, 0.3)
+    detections = [Detection(name, 0.9, Box(10 * n, 5, 10 * n + 8, 20)) for n, name in enumerate(("dog", "cat"))]
+    seen = detection.report(pixels, ("dog", "cat"), detections, 0.3)
     needs = {"detection": (Finding(seen.text, seen.data, seen.confidence, "learned", "1"),)}
     request = Request((pixels,), relation.RelationArgs.model_validate(ASKED["relation"]), needs)
     return relation.BoxRelation().answer(request)
@@ -374,7 +374,7 @@ def test_texts_about_known_answers_are_short(name: str, kind: str, things_checkp
     backend = tool.backend("classical").make() if kind == "classical" else started(name, things_checkpoint(TINY[name]))
     if kind == "classical":
         backend.setup("cpu", None)
-    asked = 0
+    count = 0
     for check in tool.checks:
         case = check.pose()
         try:
@@ -382,6 +382,6 @@ def test_texts_about_known_answers_are_short(name: str, kind: str, things_checkp
         except ToolError:
             # The question is in words, which this backend does not support.
             continue
-        asked += 1
+        count += 1
         assert text_complaints(evidence.text) == [], check.name
-    assert asked or kind == "learned", "a checkpoint of one kind may take none of the questions"
+    assert count or kind == "learned", "a checkpoint of one kind may take none of the questions"

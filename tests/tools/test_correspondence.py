@@ -102,9 +102,9 @@ maps = st.lists(
 
 
 @given(maps, spots, st.data())
-def test_a_choice_is_a_probability_and_a_hit_decides(found, candidates, data) -> None:
+def test_a_choice_is_a_probability_and_a_hit_decides(matches, candidates, data) -> None:
     likeness = data.draw(st.lists(st.floats(0, 1.5), min_size=len(candidates), max_size=len(candidates)))
-    choice = choose(found, lambda: likeness, candidates, 500.0)
+    choice = choose(matches, lambda: likeness, candidates, 500.0)
     assert 0 < choice.confidence <= 1
     assert choice.best is None or 0 <= choice.best < len(candidates)
     if choice.method in ("homography", "local_affine") and choice.best is not None:

@@ -140,11 +140,11 @@ def _one_over_f(seed: int, height: int, width: int) -> Pixels:
 @pytest.mark.parametrize("seed", range(4))
 def test_pieces_of_other_noise_do_not_continue_it(seed: int) -> None:
     pictures = [_one_over_f(10 * seed + n, 240, 320) for n in range(3)]
-    reference, own = pictures[0].copy(), pictures[0][120:, 160:]
+    reference, corner = pictures[0].copy(), pictures[0][120:, 160:]
     reference[120:, 160:] = 0
     others = [picture[120:, 160:] for picture in pictures[1:]]
     assert solve([reference, *others]).data["best"] is None
     # The noise continues like a texture, so the piece cut from this picture is chosen.
-    evidence = solve([reference, others[0], own])
+    evidence = solve([reference, others[0], corner])
     assert evidence.data["best"] == 1
     assert evidence.confidence > 0.9

@@ -79,7 +79,7 @@ def test_generated_boxes_are_told_apart():
         drawn_item = item("Object_Localization", index, 2)
         # The boxes are given exactly, because this tests the fit, not the mark finder.
         request = Request(
-            drawn_item.images, given_boxes(*drawn_item.facts.drawn), {"markers": (drawn_boxes(drawn_item.images[0]),)}
+            drawn_item.images, given_boxes(*drawn_item.facts.boxes), {"markers": (drawn_boxes(drawn_item.images[0]),)}
         )
         right += BoxFit().run([request])[0].data["best_index"] == drawn_item.answer
     assert right == 4

@@ -209,9 +209,9 @@ def test_a_turned_page_is_read_in_its_own_order(turn: str):
         *(TextLine("PLATFORM 9", 1.0, Box(10, 80, 230, 110)), TextLine("91", 1.0, Box(208, 82, 252, 108))),
         TextLine("DEPARTURES", 1.0, Box(300, 80, 420, 110)),
     ]
-    turned = [row._replace(box=move(row.box), turned=upside_down) for row in page]
+    upside_down_rows = [row._replace(box=move(row.box), turned=upside_down) for row in page]
     texts = ["HARBOUR", "GATE 14", "PLATFORM 9", "1", "DEPARTURES"]
-    for lines in (turned, turned[::-1]):
+    for lines in (upside_down_rows, upside_down_rows[::-1]):
         # The second of the overlapping boxes also contains a digit of the first.
         ordered = drop_repeats(reading_order(lines))
         assert [row.text for row in ordered] == texts

@@ -25,7 +25,7 @@ def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
 
 def boxes(scene: PopOutScene, order: list[int]) -> tuple[BoxArg, ...]:
     return tuple(
-        BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), scene.things[rank].box, strict=True)), label=f"t{rank}")
+        BoxArg(**dict(zip(("x0", "y0", "x1", "y1"), scene.objects[rank].box, strict=True)), label=f"t{rank}")
         for rank in order
     )
 

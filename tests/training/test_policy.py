@@ -24,15 +24,17 @@ DEPTH = make_ask("Which point is closer to the camera?", ("A is closer", "B is c
 
 
 @given(boxes)
-def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(drawn: list[tuple[str, ...]]) -> None:
-    text = " ".join(f"[{LETTERS[place]}] [{', '.join(box)}]" for place, box in enumerate(drawn))
+def test_boxes_of_a_question_are_copied_under_the_letters_of_their_options(
+    boxes_by_option: list[tuple[str, ...]],
+) -> None:
+    text = " ".join(f"[{LETTERS[place]}] [{', '.join(box)}]" for place, box in enumerate(boxes_by_option))
     call = call_for(make_ask(f"Which box holds the more salient object? {text}"))
     assert call is not None
     rows = call.args["boxes"]
     assert isinstance(rows, list)
     copied = [tuple(f"{row[key]:.2f}" for key in ("x0", "y0", "x1", "y1")) for row in rows]
-    assert copied == drawn
-    assert [row["label"] for row in rows] == list(LETTERS[: len(drawn)])
+    assert copied == boxes_by_option
+    assert [row["label"] for row in rows] == list(LETTERS[: len(boxes_by_option)])
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_wording_picks_the_call", list, ask=TaughtAsk))

@@ -47,5 +47,5 @@ def test_two_pictures_side_by_side_are_told_one_after_the_other() -> None:
     assert describe_view("ground", sides) == f"{describe_view('ground', value)}; {describe_view('ground', other)}"
     text = patches(sides, 6, 6)
     for half, columns in ((value, slice(0, 3)), (other, slice(3, 6))):
-        things = {name for row in range(6) for name in text[6 * row : 6 * row + 6][columns] if name is not None}
-        assert {other_name.place for other_name in things} == {name_value.place for name_value in seen(half)}
+        names = {name for row in range(6) for name in text[6 * row : 6 * row + 6][columns] if name is not None}
+        assert {other_name.place for other_name in names} == {name_value.place for name_value in seen(half)}

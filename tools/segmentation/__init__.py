@@ -228,7 +228,7 @@ def _shape(scene: int, by: Literal["box", "point"], scale: int = 1) -> CheckCase
     import cv2
 
     layout = pop_out_scene(scene, 2)
-    figure = layout.things[0]
+    figure = layout.objects[0]
     picture = cv2.resize(layout.draw(), None, fx=scale, fy=scale, interpolation=cv2.INTER_CUBIC)
     height, width = picture.shape[:2]
     edges = [edge * scale for edge in figure.box]

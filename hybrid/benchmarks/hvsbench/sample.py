@@ -103,7 +103,7 @@ def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapp
 def _most_salient(rng: np.random.Generator, answer: int) -> SceneQuestion:
     scene = pop_out(rng, 4)
     order = _with_first_at(rng, 4, answer)
-    boxes = [_box(scene.things[rank].box) for rank in order]
+    boxes = [_box(scene.objects[rank].box) for rank in order]
     text = f"Which of these boxes, given as [x0, y0, x1, y1], holds the most salient object? {_options(boxes)}"
     return SceneQuestion(scene, text, LETTERS[answer])
 
@@ -112,7 +112,7 @@ def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
     number = int(rng.integers(3, 5))
     scene = pop_out(rng, number)
     order = _with_first_at(rng, number, answer)
-    boxes = [_box(scene.things[rank].box) for rank in order]
+    boxes = [_box(scene.objects[rank].box) for rank in order]
     text = (
         "Sort the objects in these boxes, given as [x0, y0, x1, y1], from the most to the least salient, for example "
         f'"CAB". {_options(boxes)}'
@@ -123,8 +123,8 @@ def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
 def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
     """Ask which of two is more salient, by their names or by their boxes."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
-    low, high = sorted(int(rank) for rank in rng.permutation(len(scene.things))[:2])
-    pair = [scene.things[rank] for rank in ((low, high) if answer == 0 else (high, low))]
+    low, high = sorted(int(rank) for rank in rng.permutation(len(scene.objects))[:2])
+    pair = [scene.objects[rank] for rank in ((low, high) if answer == 0 else (high, low))]
     if by_name:
         text = f"Which object is more salient? {_options([f'the {item.name}' for item in pair])}"
     else:
@@ -135,7 +135,7 @@ def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> Sc
 def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
     """Ask for the rank of one object, by its name or by its box."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
-    item = scene.things[answer]
+    item = scene.objects[answer]
     what = item.name if by_name else f"object in the box {_box(item.box)}"
     text = f"Which place has the {what} among all objects by saliency? {_options(TEXTS['ranks'])}"
     return SceneQuestion(scene, text, LETTERS[answer])
@@ -147,7 +147,7 @@ def _human_path(rng: np.random.Generator, answer: int, *, search: bool) -> Scene
         scene, target = _with_target(rng)
         other = pop_out(rng, 5)
         paths = [searching(rng, scene, target, 1)[0], searching(rng, other, int(rng.integers(1, 5)), 1)[0]]
-        text = f"Which scanpath fits a person who is searching for a {scene.things[target].name} in this image?"
+        text = f"Which scanpath fits a person who is searching for a {scene.objects[target].name} in this image?"
     else:
         scene, other = pop_out(rng, int(rng.integers(3, 6))), pop_out(rng, int(rng.integers(3, 6)))
         paths = [free_viewing(rng, pictured, 1)[0] for pictured in (scene, other)]
@@ -161,7 +161,7 @@ def _path(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQuesti
     if search:
         scene, target = _with_target(rng)
         paths = searching(rng, scene, target)
-        text = f"Predict where a person fixates when searching for a {scene.things[target].name} in this image."
+        text = f"Predict where a person fixates when searching for a {scene.objects[target].name} in this image."
     else:
         scene = pop_out(rng, int(rng.integers(3, 6)))
         paths = free_viewing(rng, scene)
@@ -175,7 +175,7 @@ def _longest(rng: np.random.Generator, answer: int, *, search: bool) -> SceneQue
     if search:
         scene, target = _with_target(rng)
         text = (
-            f"Which fixation did a person hold longest when searching for a {scene.things[target].name} in this image?"
+            f"Which fixation did a person hold longest when searching for a {scene.objects[target].name} in this image?"
         )
         spots = until("path of four places", lambda: _longest_at(rng, searching(rng, scene, target, 1)[0], answer))
     else:

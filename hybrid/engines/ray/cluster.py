@@ -159,7 +159,7 @@ def other_program(place: NodeCode, node: str) -> str | None:
         node: the actor's node.
     """
     try:
-        add_search_path(place.named, PATH.name)
+        add_search_path(place.plugin_folders, PATH.name)
     except UsageError as error:
         return f"node {node}: {error}"
     if code() != place.code:
@@ -177,8 +177,8 @@ def other_program(place: NodeCode, node: str) -> str | None:
         if problem:
             install = "install the same package, or copy the same folder, on every node"
             return f"on node {node} the plug-in {plugin} {problem}: {install}"
-    if plugin_code_hash() != place.beside:
-        names = ", ".join(map(str, place.named))
+    if plugin_code_hash() != place.plugins_hash:
+        names = ", ".join(map(str, place.plugin_folders))
         return (
             f"on node {node}, the files in the folders of {PATH.name} ({names}) differ from those of this "
             "run: copy them there"

@@ -34,9 +34,9 @@ class NodeCode:
     # Base of relative paths of recordings and weights, on nodes that have this folder.
     folder: Path
     # The folders of `--path`.
-    named: tuple[Path, ...] = ()
+    plugin_folders: tuple[Path, ...] = ()
     # The hash of the files in these folders (`cluster.plugin_code_hash`).
-    beside: str = ""
+    plugins_hash: str = ""
     # Code hash of each plug-in that the run uses, by `folder/name`, as in its manifest.
     plugins: Mapping[str, str] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class QuestionRequest:
     solver: str
     # Images of the partner question that tools see instead (`--tool-output shuffled`).
     partner: tuple[StoredImage, ...] | None
-    said: tuple[ModelReply, ...] = ()
+    replies: tuple[ModelReply, ...] = ()
 
 
 @dataclass(frozen=True)

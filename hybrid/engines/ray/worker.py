@@ -79,7 +79,7 @@ class RayWorker:
         """Run a question and yield its messages to the run; the last one is its end."""
         line = self._lines[request.number] = MessageChannel()
         key = (request.solver, request.question.id)
-        self._log.begin(key, line, request.said)
+        self._log.begin(key, line, request.replies)
         task = asyncio.create_task(self._to_the_end(request, line))
         try:
             async for message in line:

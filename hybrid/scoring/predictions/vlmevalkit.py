@@ -95,12 +95,12 @@ def _notes(rows: Sequence[PredictedRow], *, is_workbook: bool) -> Iterator[str]:
 
 
 def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
-    from hybrid.scoring.rendering import named  # rendering imports modules that import this module
+    from hybrid.scoring.rendering import unescape  # rendering imports modules that import this module
 
     sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
     # Sheets from `hybrid export` have this column, and escape cells that would be formulas; undo that.
-    plain = named if OURS in names else str
+    plain = unescape if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):
             raise row

@@ -52,7 +52,7 @@ def rows(comparison: Comparison) -> list[Result]:
     """Return counts, ratio and kappa of each pair on the questions that both have and neither failed."""
     section_rows: list[Result] = []
     # The solvers of a run share their questions, and a question is read from disk on each access.
-    known: dict[int, dict[str, int]] = defaultdict(dict)
+    choice_counts: dict[int, dict[str, int]] = defaultdict(dict)
     for pair in comparison.pairs:
         solvers = comparison.named(pair.a), comparison.named(pair.b)
         part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
@@ -63,7 +63,9 @@ def rows(comparison: Comparison) -> list[Result]:
         units, tasks = part.seen.unit.tolist(), part.seen.task
         # Stratify by task and number of choices, so that questions that are hard for everybody do not count as shared
         # errors.
-        counts = [_count_choices(solver.questions, part.seen.ids, known[id(solver.questions)]) for solver in solvers]
+        counts = [
+            _count_choices(solver.questions, part.seen.ids, choice_counts[id(solver.questions)]) for solver in solvers
+        ]
         choices = map(max, *counts)
         strata = [f"{task}, {count} choices" for task, count in zip(tasks, choices, strict=True)]
         mistakes = shared_mistakes(right_a.tolist(), right_b.tolist(), strata, units)

@@ -123,7 +123,7 @@ class ToolQuestion:
     later: tuple[ToolQuestion, ...] = ()
 
     @property
-    def asked(self) -> tuple[ToolQuestion, ...]:
+    def repetitions(self) -> tuple[ToolQuestion, ...]:
         """All repetitions with tools."""
         return (self, *self.later)
 
@@ -135,28 +135,30 @@ class ToolQuestion:
             moved = repetition.alone - repetition.with_tools if term.right else repetition.with_tools - repetition.alone
             return max(moved, 0.0) if repetition.answered and bool(repetition.tools) == term.call else 0.0
 
-        silent = [repetition.with_tools - repetition.alone for repetition in self.asked if not repetition.answered]
-        by_answering = [sum(max(sign * moved, 0.0) for moved in silent) / len(self.asked) for sign in (1, -1)]
+        silent = [
+            repetition.with_tools - repetition.alone for repetition in self.repetitions if not repetition.answered
+        ]
+        by_answering = [sum(max(sign * moved, 0.0) for moved in silent) / len(self.repetitions) for sign in (1, -1)]
         if not self.later:
             # The mean of one number is that number.
             return (*(part(self, term) for term in TERMS), *by_answering)
-        return (*(fmean(part(repetition, term) for repetition in self.asked) for term in TERMS), *by_answering)
+        return (*(fmean(part(repetition, term) for repetition in self.repetitions) for term in TERMS), *by_answering)
 
     @cached_property
     def answered_share(self) -> float:
         """The share of its repetitions with a readable answer both alone and with tools."""
-        return fmean(repetition.answered for repetition in self.asked) if self.later else float(self.answered)
+        return fmean(repetition.answered for repetition in self.repetitions) if self.later else float(self.answered)
 
     def call_share(self, call: bool) -> float:
         """Return the share of its repetitions that were answered on both sides with a call, or without a call."""
         if not self.later:
             return float(self.answered and bool(self.tools) == call)
-        return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.asked)
+        return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.repetitions)
 
     @cached_property
     def mean_with_tools(self) -> float:
         """The mean correctness of its repetitions with tools."""
-        return fmean(repetition.with_tools for repetition in self.asked) if self.later else self.with_tools
+        return fmean(repetition.with_tools for repetition in self.repetitions) if self.later else self.with_tools
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
         """Return a copy in which calls of any other set of tools count as changing nothing."""
@@ -186,7 +188,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
     difference = contrast(alone_metric, hybrid_metric)
     estimates = {GAIN: Estimated(difference.difference, difference.interval), **parts_of(questions, averaging)}
     estimates[ACCURACY_ALONE] = Estimated(alone_metric.value, interval(alone_metric))
-    if not all(repetition.answered for question in questions for repetition in question.asked):
+    if not all(repetition.answered for question in questions for repetition in question.repetitions):
         estimates |= {
             part: _share(part, questions, parts[:, len(PARTS) + place], ones, averaging)
             for place, part in enumerate(ANSWERING)
@@ -259,7 +261,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
     section_rows = [*rows_of(replace(row, note="; ".join(filter(None, notes))), all_questions, averaging)]
     # Gain and harm with a call by set of called tools; they add up to the parts over all.
     tool_sets = sorted(
-        {repetition.tools for question in all_questions for repetition in question.asked if repetition.tools}
+        {repetition.tools for question in all_questions for repetition in question.repetitions if repetition.tools}
     )
     for tools in tool_sets if len(tool_sets) > 1 else ():
         only = [question.only(tools) for question in all_questions]
@@ -284,7 +286,7 @@ def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, OutputVerdict]])
             np.where(answers.failed[at], -1, at),
             heard_of,
         )
-        for answers, at, heard_of in zip(seen.again[1], seen.where[1], verdicts, strict=True)
+        for answers, at, heard_of in zip(seen.repetitions[1], seen.positions[1], verdicts, strict=True)
     ]
     alone = ~seen.unanswered[0]
     facts = zip(seen.ids, seen.task, seen.unit, seen.correct()[0].tolist(), strict=True)

@@ -93,7 +93,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             overall, *groups = (replace(part, row=replace(part.row, none="", unit=QUESTIONS)) for part in all_parts)
             for part in (overall, *groups):
                 yield from part.gated(*_of_part(part, [verdicts[name] for name in part.seen.ids]))
-            asked_hybrid, asked_alone = (places[0] >= 0 for places in overall.shared.where)
+            asked_hybrid, asked_alone = (places[0] >= 0 for places in overall.shared.positions)
             left_out = {
                 "not asked of the MLLM alone": asked_hybrid & ~asked_alone,
                 "failed": overall.shared.lost,

@@ -124,17 +124,17 @@ def said_of(
     words = NO_OUTPUT.fill() if none else _clause(CONTENT_CASES, content, unclear.get(CONTENT))
     if gain is None or presence is None or presence.low is None:
         return ALONE.id, ALONE.fill(content=words)
-    states, parts = tuple(map(_held, (gain, presence, content))), {"presence": presence, "content": content}
-    chosen, fields = PARTS, {"presence": _clause(PRESENCE_CASES, presence, unclear.get(PRESENCE)), "content": words}
+    states, parts = tuple(map(_state_of, (gain, presence, content))), {"presence": presence, "content": content}
+    outcome, fields = PARTS, {"presence": _clause(PRESENCE_CASES, presence, unclear.get(PRESENCE)), "content": words}
     if none or unclear:
         pass
     elif states == ("more", "more", "more"):
-        chosen = SHARED
+        outcome = SHARED
         fields = {name: f"{number(row.value or 0.0, row.unit)} ({CI} {ends_of(row)})" for name, row in parts.items()}
     elif states == ("more", "open", "more") and 2 * (content.value or 0.0) > (gain.value or 0.0):
-        chosen, fields = SOURCE, {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
+        outcome, fields = SOURCE, {name: f"{signed(row)}, {CI} {ends_of(row)}" for name, row in parts.items()}
         fields["content"] = f"{signed(content)} ({CI} {ends_of(content)})"
-    return chosen.id, chosen.fill(gain=size_of(gain), **fields)
+    return outcome.id, outcome.fill(gain=size_of(gain), **fields)
 
 
 PRESENCE_CASES: Mapping[str, Case] = {
@@ -178,14 +178,14 @@ NO_OUTPUT = case(
 )
 
 
-def _held(row: Result) -> State:
+def _state_of(row: Result) -> State:
     return shown(row) if row.holds else "open"
 
 
 def _clause(cases: Mapping[str, Case], row: Result, unclear: str | None = None) -> str:
     if unclear is not None:
         return cases["unclear"].fill(size=signed(row), ends=f"{CI} {ends_of(row)}", why=unclear)
-    state = _held(row)
+    state = _state_of(row)
     size = signed(row) if state == "open" else size_of(row)
     note = ", not after adjustment (Holm)" if state == "open" and row.excludes_zero else ""
     return cases[state].fill(size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}{note}")

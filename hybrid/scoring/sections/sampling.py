@@ -81,7 +81,7 @@ def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQue
     columns = zip_longest(*(question.samples for question in questions))
     tables = [_headlines(benchmark, [s or none for s, none in zip(column, missing, strict=True)]) for column in columns]
     pairs = zip(questions, missing, strict=True)
-    best = [max(question.known, key=lambda score: score.correct or 0.0, default=none) for question, none in pairs]
+    best = [max(question.decided, key=lambda score: score.correct or 0.0, default=none) for question, none in pairs]
     row = Result(NAME, VOTE, FRACTION, None, solver.solver, metric=name, n=votes[name].n)
     yield replace(row, value=votes[name].value)
     yield replace(row, quantity=SINGLE, value=_mean(table[name].value for table in tables if name in table))
@@ -102,7 +102,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 def _totals(solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     """Yield counts of refused and unreadable samples, and the accuracy by the winner's share."""
-    sampled, last = sum(question.drawn for question in questions), sum(question.last for question in questions)
+    sampled, last = sum(question.sample_count for question in questions), sum(question.last for question in questions)
     row = Result(NAME, "", FRACTION, None, solver.solver, n=sampled)
     refused = sum(question.refused for question in questions)
     yield replace(row, quantity="share of refusals", value=refused / sampled if sampled else None)

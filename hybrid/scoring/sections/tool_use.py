@@ -40,7 +40,7 @@ from hybrid.core.types import Fault, Score
 from hybrid.plugins.registry import names
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.faults import named
+from hybrid.scoring.faults import resolve_name
 from hybrid.scoring.findings import Called, outputs_by_question
 from hybrid.scoring.groups import role
 from hybrid.scoring.result import FRACTION, QUESTIONS, Result
@@ -75,7 +75,10 @@ def rows(comparison: Comparison) -> list[Result]:
             questions: list[CallsOfQuestion] = [
                 (
                     score,
-                    [replace(call, tool=named(call.tool, call.fault, tool_names)) for call in findings[score.id].calls],
+                    [
+                        replace(call, tool=resolve_name(call.tool, call.fault, tool_names))
+                        for call in findings[score.id].calls
+                    ],
                 )
                 for score in solver.scores
                 # Questions without a readable trace are left out.

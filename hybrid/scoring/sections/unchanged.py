@@ -113,11 +113,11 @@ def spent_on(solver: Scored, ids: Collection[str]) -> list[Mapping[str, float | 
     recorded = None if solver.folder is None or is_imported(solver) else solver.folder.recorded(solver.recorded)
     if recorded is None or recorded.index.file is None:
         return [spent(None) for _ in ids]
-    known = _SPENT.setdefault(recorded.index.file, {})
+    cache = _SPENT.setdefault(recorded.index.file, {})
     for name in ids:
-        if name not in known:
-            known[name] = spent(asks_of(recorded, name).usages if name in recorded.by_id else None)
-    return [known[name] for name in ids]
+        if name not in cache:
+            cache[name] = spent(asks_of(recorded, name).usages if name in recorded.by_id else None)
+    return [cache[name] for name in ids]
 
 
 def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: Flags) -> Iterator[Result]:

@@ -71,7 +71,7 @@ class AttachedExecutor(ProcessExecutor):
     """Runs tools in the tool server, over one connection per event loop. A lost server is not replaced."""
 
     restarts = False
-    lost = ServerGone
+    outage_class = ServerGone
 
     def __init__(self, cache: FindingCache, options: ServiceOptions, sock: socket.socket, facts: ServerFacts) -> None:
         super().__init__(cache, options)
@@ -85,12 +85,12 @@ class AttachedExecutor(ProcessExecutor):
         sock, self._first = self._first, None
         if sock is None:
             try:
-                found = connect()
+                connection = connect()
             except ServerUnusable as error:
                 raise OSError(str(error)) from error
-            if found is None:
+            if connection is None:
                 raise OSError("it has ended")
-            sock, facts = found
+            sock, facts = connection
             if (facts.process, facts.started) != (self.facts.process, self.facts.started):
                 sock.close()
                 raise OSError("it has ended, and another one is running")
@@ -118,15 +118,15 @@ class AttachedExecutor(ProcessExecutor):
 
 
 class SharedTools:
-    """An `Executor` that runs tools in the tool server, if one is up and matches, and else in `own`."""
+    """An `Executor` that runs tools in the tool server, if one is up and matches, and else in `local`."""
 
-    def __init__(self, own: Executor, cache: FindingCache, options: ServiceOptions) -> None:
-        self._own, self._cache, self._options = own, cache, options
-        self.timeout_s, self.notices = own.timeout_s, own.notices
+    def __init__(self, local: Executor, cache: FindingCache, options: ServiceOptions) -> None:
+        self._local, self._cache, self._options = local, cache, options
+        self.timeout_s, self.notices = local.timeout_s, local.notices
         self._lock = threading.Lock()
         self._server: AttachedExecutor | None = None
         self._unusable = False
-        # The executor of each tool that was called; None if the tool runs in `own`.
+        # The executor of each tool that was called; None if the tool runs in `local`.
         self._by_tool: dict[str, AttachedExecutor | None] = {}
         self._answered: set[str] = set()
         self._told: set[str] = set()
@@ -153,17 +153,17 @@ class SharedTools:
     def warm(self) -> None:
         """Start what takes long to start, unless there may be a server."""
         if not socket_path().exists():
-            self._own.warm()
+            self._local.warm()
 
     def close(self) -> None:
         """See `Executor.close`."""
-        self._own.close()
+        self._local.close()
         with self._lock:
             if self._server is not None:
                 self._server.close()
 
     async def _run(self, tool: Tool, ask: Callable[[Executor], Awaitable[R]]) -> R:
-        """Run a request in the server; if the server is lost or not used, run it in `own`."""
+        """Run a request in the server; if the server is lost or not used, run it in `local`."""
         name = tool.card.name
         if name not in self._by_tool:
             # Use a thread, because hashing code and waiting for the server's first line take a while.
@@ -177,7 +177,7 @@ class SharedTools:
             else:
                 self._answered.add(name)
                 return result
-        return await ask(self._own)
+        return await ask(self._local)
 
     def _server_for(self, tool: Tool) -> AttachedExecutor | None:
         """Return the server if a tool may run there; else tell why, if a server runs and the tool has weights."""
@@ -206,13 +206,13 @@ class SharedTools:
 
     def _connected(self, name: str) -> AttachedExecutor | None:
         try:
-            found = connect()
+            connection = connect()
         except ServerUnusable as error:
             # Do not try again, because another try would wait as long.
             self._unusable = True
             self._tell(f"is not used for {name}: {error}")
             return None
-        return None if found is None else AttachedExecutor(self._cache, self._options, *found)
+        return None if connection is None else AttachedExecutor(self._cache, self._options, *connection)
 
     def _tell(self, line: str, reason: str = "") -> None:
         """Tell the user each reason once, for the first tool that it concerns."""

@@ -48,8 +48,8 @@ def versions() -> tuple[str, ...]:
     installed = {
         name.removesuffix(".dist-info") for place in folders for name in _names(place) if name.endswith(".dist-info")
     }
-    own = f"hybrid-{__version__} ({code.hexdigest()[:8]})"
-    return (f"Python-{platform.python_version()}", own, *sorted(installed))
+    hybrid_version = f"hybrid-{__version__} ({code.hexdigest()[:8]})"
+    return (f"Python-{platform.python_version()}", hybrid_version, *sorted(installed))
 
 
 def _names(folder: str) -> list[str]:
@@ -104,7 +104,7 @@ def mismatch(facts: ServerFacts, tool: Tool, options: ServiceOptions) -> str | N
         return "is still loading it"
     if (served := facts.tools.get(name)) is None:
         return "has not loaded it: " + _restart(f"--tools {','.join(sorted({*facts.tools, name}))}")
-    here: list[tuple[str, object, object, str]] = [
+    requirements: list[tuple[str, object, object, str]] = [
         ("runs other code", facts.versions, versions(), _restart()),
         ("has another environment", facts.environment, environment(), _restart()),
         (
@@ -123,13 +123,13 @@ def mismatch(facts: ServerFacts, tool: Tool, options: ServiceOptions) -> str | N
         ("runs different code of this tool", served.code[:12], code_of(tool)[:12], _restart()),
     ]
     place, files, _ = weights_facts(tool, options) or ("none", "", 0)
-    here += [
+    requirements += [
         ("has loaded other weights", served.weights, place, f"give --weights {name}={served.weights}"),
         ("has loaded weights that have changed", served.files[:12], files[:12], _restart()),
     ]
-    for what, there, wanted, fix in here:
-        if there != wanted:
-            return f"{what} ({_difference(there, wanted)}): {fix}"
+    for what, served_value, run_value, fix in requirements:
+        if served_value != run_value:
+            return f"{what} ({_difference(served_value, run_value)}): {fix}"
     if facts.unchecked and not options.unchecked:
         return f"did not check its weights: {_restart()} without --unchecked-weights"
     return None
@@ -145,17 +145,17 @@ def _devices(words: str, auto: str) -> str:
     return auto if auto and means_all else ",".join(dict.fromkeys(words.split(",")))
 
 
-def _difference(there: object, here: object) -> str:
+def _difference(served_value: object, run_value: object) -> str:
     """Describe the difference in a few words."""
-    if isinstance(there, tuple) and isinstance(here, tuple):
-        return f"there {_some(set(there) - set(here))}, here {_some(set(here) - set(there))}"
-    if isinstance(there, dict) and isinstance(here, dict):
-        pairs = [{f"{name}={value}" for name, value in side.items()} for side in (there, here)]
+    if isinstance(served_value, tuple) and isinstance(run_value, tuple):
+        return f"there {_some(set(served_value) - set(run_value))}, here {_some(set(run_value) - set(served_value))}"
+    if isinstance(served_value, dict) and isinstance(run_value, dict):
+        pairs = [{f"{name}={value}" for name, value in side.items()} for side in (served_value, run_value)]
         return f"there {_some(pairs[0] - pairs[1])}, here {_some(pairs[1] - pairs[0])}"
-    return f"there {there}, here {here}"
+    return f"there {served_value}, here {run_value}"
 
 
 def _some(names: Iterable[str]) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-    return ", ".join(listed[:SHOWN]) + more or "nothing"
+    ordered = sorted(names)
+    more = f" and {len(ordered) - SHOWN} more" if len(ordered) > SHOWN else ""
+    return ", ".join(ordered[:SHOWN]) + more or "nothing"

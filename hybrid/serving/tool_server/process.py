@@ -112,8 +112,8 @@ class ToolServer:
             loop.add_signal_handler(number, self._finish, None)
         store, findings = (home() / "images").absolute(), (home() / "findings").absolute()
         setup = Setup(tuple(sys.path), looked_in(), store, findings, self.options)
-        ended = "its worker process has ended: {}".format
-        self._worker = Worker(WorkerProcess(setup, self._hear, lambda reason: self._finish(ended(reason))))
+        end_message = "its worker process has ended: {}".format
+        self._worker = Worker(WorkerProcess(setup, self._hear, lambda reason: self._finish(end_message(reason))))
         loop.add_reader(listener, self._accept, listener)
         tasks = [asyncio.create_task(work) for work in (self._watch(), self._load_all())]
         try:
@@ -286,7 +286,7 @@ class ToolServer:
             passed_s, looked = min(now - looked, 2 * TICK_S), now
             if (end := judge(self._worker, options, passed_s, now)) is not None:
                 tools = ", ".join(sorted({job.start.tool for job in end.jobs or ()}))
-                self._finish(f"{tools} {end.how}".strip())
+                self._finish(f"{tools} {end.reason}".strip())
             if self._clients or len(self._loaded) + len(self._failed) < len(self.tools):
                 self._used = now
             elif self.idle_s is not None and now - self._used >= self.idle_s:

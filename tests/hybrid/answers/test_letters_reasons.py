@@ -69,10 +69,10 @@ def test_no_option_unreads_a_letter_with_its_reason_behind_a_rejected_one(form: 
 @pytest.mark.parametrize("form", ["{}", "({})"])
 def test_no_option_unreads_the_letter_behind_a_rejected_list(form: str) -> None:
     lists = ("{}, {} and {} are wrong", "{}, {} and {} do not fit", "{}, {}, and {} can be ruled out")
-    for listed, left, text in product(lists, LEFT, TEXTS):
+    for template, remainder, text in product(lists, LEFT, TEXTS):
         choices = (text, "red", "green", "blue")
         *others, letter = map(form.format, "BCDA")
-        reply = listed.format(*others) + left.format(letter)
+        reply = template.format(*others) + remainder.format(letter)
         assert (reply, text, parse_letter(reply, choices).value) == (reply, text, "A")
 
 

@@ -29,9 +29,9 @@ def test_the_share_above_chance_is_the_mean_over_tasks() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_guess_is_worth", kind=Kind))
-def test_what_a_guess_is_worth(kind: Kind, choices: int, worth: float) -> None:
+def test_what_a_guess_is_worth(kind: Kind, choices: int, expected: float) -> None:
     prompt = make_prompt("eyes", kind, choices)
-    assert chance(prompt) == PRIOR_ACCURACY.guess(prompt) == pytest.approx(worth)
+    assert chance(prompt) == PRIOR_ACCURACY.guess(prompt) == pytest.approx(expected)
 
 
 def test_a_guess_at_a_scanpath_is_worth_what_its_route_says() -> None:

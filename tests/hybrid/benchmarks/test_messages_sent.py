@@ -36,14 +36,14 @@ class Listener(Scripted):
 
     plan: ResolvedRun
     replies: Mapping[str, Sequence[str]]
-    heard: dict[str, list[list[Heard]]] = field(default_factory=dict)
+    calls_by_question: dict[str, list[list[Heard]]] = field(default_factory=dict)
     name: str = "listener"
     provider: str = "listener"
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         question = next(item for item in self.plan.sound if item.id == call.question)
         numbers = {image.sha256: f"<{place}>" for place, image in enumerate(question.images, 1)}
-        calls = self.heard.setdefault(call.question, [])
+        calls = self.calls_by_question.setdefault(call.question, [])
         calls.append([_plain(message, numbers) for message in arrange(messages, 8)])
         queued = self.replies.get(call.question, ("A",))
         return AssistantMessage(queued[min(len(calls), len(queued)) - 1])
@@ -66,7 +66,7 @@ async def sent(
     listener = Listener(plan, replies or {})
     failures = await ask_run(replace(plan, resources=replace(plan.resources, model=listener)), lambda *_: None)
     assert failures == ()
-    return listener.heard
+    return listener.calls_by_question
 
 
 def expected(name: str) -> dict[str, list[list[Heard]]]:

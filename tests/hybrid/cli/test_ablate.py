@@ -23,9 +23,9 @@ def words(tmp_path: Path, fakes: Any) -> Words:
 def test_it_takes_every_option_of_a_run() -> None:
     words = [word for option in ablate_command.params for word in (*option.opts, *option.secondary_opts)]
     assert len(set(words)) == len(words)
-    own = {"benchmark", "config", "solver", "out", "json", "verbose", "quiet", "debug"}
+    own_options = {"benchmark", "config", "solver", "out", "json", "verbose", "quiet", "debug"}
     for option in run_command.params:
-        assert option in ablate_command.params or option.name in own
+        assert option in ablate_command.params or option.name in own_options
 
 
 def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Command, words: Words) -> None:
@@ -35,9 +35,9 @@ def test_a_tool_that_others_call_is_told_before_anything_is_asked(command: Comma
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_does_not_fit_is_one_line", list))
 def test_what_does_not_fit_is_one_line(
-    command: Command, words: Words, tmp_path: Path, more: list[str], told: str
+    command: Command, words: Words, tmp_path: Path, more: list[str], message: str
 ) -> None:
-    assert told in command("ablate", *words, *more, code=2).err
+    assert message in command("ablate", *words, *more, code=2).err
     assert not (tmp_path / "out").exists()
 
 

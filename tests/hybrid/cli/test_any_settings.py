@@ -27,7 +27,7 @@ def test_the_second_model_has_an_address_and_a_price_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_value_that_does_not_fit_is_named"))
-def test_a_value_that_does_not_fit_is_named(settings: Any, more: Any, told: str) -> None:
+def test_a_value_that_does_not_fit_is_named(settings: Any, more: Any, message: str) -> None:
     with pytest.raises(UsageError) as error:
         options(*settings, more=more)
-    assert told in str(error.value)
+    assert message in str(error.value)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._progress import Bars, beside
+from hybrid.cli._progress import Bars, format_usage
 from hybrid.core.types import Usage
 from hybrid.display.loading import OTHER_BARS, loading, loads
 from hybrid.running.progress import Progress
@@ -12,8 +12,8 @@ from tests.tables import cases
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_shown"))
-def test_what_is_shown(usage: dict[str, Any], failed: int, retries: int, shown: str) -> None:
-    assert beside(Progress(Usage(**usage), failed, retries)) == shown
+def test_what_is_shown(usage: dict[str, Any], failed: int, retries: int, text: str) -> None:
+    assert format_usage(Progress(Usage(**usage), failed, retries)) == text
 
 
 def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhile(

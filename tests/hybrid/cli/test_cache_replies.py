@@ -55,8 +55,8 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> di
     SENT.clear()
     PROBES.clear()
     priced = {"price": "1000/1000"}
-    asked = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": ["mllm"]}
-    return {**asked, "model": "openai:mock", "base_url": address, "model_arg": priced, "cache_replies": True}
+    common = {"data": "sample", "task": "Jigsaw", "limit": 2, "solvers": ["mllm"]}
+    return {**common, "model": "openai:mock", "base_url": address, "model_arg": priced, "cache_replies": True}
 
 
 def usage_of(run: Path) -> list[dict[str, Any]]:
@@ -66,11 +66,11 @@ def usage_of(run: Path) -> list[dict[str, Any]]:
 
 def check_shown_costs(folder: Path) -> None:
     """Check that no view of a run whose replies were all reused shows its tokens, cost or seconds."""
-    shown = show_run(folder)
-    assert shown.tables()[1].rows[0][-3:] == (NONE, NONE, NONE)
+    listing = show_run(folder)
+    assert listing.tables()[1].rows[0][-3:] == (NONE, NONE, NONE)
     note = "mllm: 2 of 2 model calls answered by replies of earlier runs (--cache-replies), so tokens, cost and seconds"
-    assert shown.tables()[1].notes == (f"{note} are not known.",)
-    (row,) = shown.rows()
+    assert listing.tables()[1].notes == (f"{note} are not known.",)
+    (row,) = listing.rows()
     assert (row["cost_usd"], row["wall_s"]) == (None, None)
     counts: Any = row["usage"]
     assert (counts["input_tokens"], counts["seconds"], counts["reused_calls"]) == (None, None, 2)
@@ -188,9 +188,9 @@ def test_repetitions_and_samples_share_no_reply(options: dict[str, Any]) -> None
 def test_a_model_that_is_an_object_is_refused(options: dict[str, Any]) -> None:
     from langchain_core.language_models import FakeListChatModel
 
-    asked = {**options, "model": FakeListChatModel(responses=["(A)"]), "base_url": None, "model_arg": {}}
+    keywords = {**options, "model": FakeListChatModel(responses=["(A)"]), "base_url": None, "model_arg": {}}
     with pytest.raises(UsageError, match="a Python object, may change unnoticed"):
-        hybrid.run("blink", out="first", **asked)
+        hybrid.run("blink", out="first", **keywords)
 
 
 def test_another_engine_is_refused(options: dict[str, Any]) -> None:

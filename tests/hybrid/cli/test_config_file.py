@@ -193,9 +193,9 @@ def test_a_manifest_without_options_or_with_a_secret_says_so(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_run_that_is_given_back_asks_the_same_commit"))
 def test_a_run_that_is_given_back_asks_the_same_commit(
-    tmp_path: Path, told: dict[str, Any], origin: Any, data: str
+    tmp_path: Path, manifest_fields: dict[str, Any], origin: Any, data: str
 ) -> None:
-    file = manifest(tmp_path / "manifest.json", {"benchmark": "blink", **told})
+    file = manifest(tmp_path / "manifest.json", {"benchmark": "blink", **manifest_fields})
     content = json.loads(file.read_text())
     content["identity"]["data"] = origin
     write_file(file, json.dumps({**content, "sha256": seal_of(content)}))

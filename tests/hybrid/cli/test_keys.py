@@ -27,17 +27,17 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(env_file, "_loaded", set())
 
 
-def found(command: Command, code: int = 0) -> dict[str, str | None]:
+def read_keys(command: Command, code: int = 0) -> dict[str, str | None]:
     result = command("keys", "--json", code=code)
     assert SECRET not in result.out + result.err
     return {row["variable"]: row["found_in"] for row in json.loads(result.out)["keys"]}
 
 
 def test_keys_are_listed_by_name_with_where_they_are(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert set(found(command, code=3).values()) == {None}
+    assert set(read_keys(command, code=3).values()) == {None}
     Path(".env").write_text(f"OPENAI_API_KEY='{SECRET}'\nexport MISTRAL_API_KEY={SECRET}\nANTHROPIC_API_KEY={SECRET}\n")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "from-the-environment-1")
-    keys = found(command)
+    keys = read_keys(command)
     assert keys["OPENAI_API_KEY"] == keys["MISTRAL_API_KEY"] == ".env"
     assert keys["ANTHROPIC_API_KEY"] == "environment"
     assert keys["HF_TOKEN"] is None
@@ -50,7 +50,7 @@ def test_keys_are_listed_by_name_with_where_they_are(command: Command, monkeypat
 def test_a_variable_that_is_set_to_nothing_is_off(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "")
     Path(".env").write_text(f"OPENAI_API_KEY={SECRET}\n")
-    assert found(command, code=3)["OPENAI_API_KEY"] is None
+    assert read_keys(command, code=3)["OPENAI_API_KEY"] is None
     assert os.environ["OPENAI_API_KEY"] == ""
 
 
@@ -78,8 +78,8 @@ def test_a_run_asks_with_the_key_of_the_file_and_writes_it_nowhere(
         result = command(*words, *options, "--debug", code=0)
     assert "answer: A" in result.out
     assert redact(f"key {SECRET}") == f"key {REDACTED}"
-    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".env"]
-    assert not [path for path in written if SECRET.encode() in path.read_bytes()]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".env"]
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
     assert SECRET not in result.out + result.err
 
 
@@ -100,7 +100,7 @@ def test_a_folder_of_that_name_is_no_file_of_keys(command: Command) -> None:
 
 def test_lines_that_are_no_assignment_do_not_cost_the_others(command: Command) -> None:
     Path(".env").write_text(f'\ufeff# keys\n\n= 3\nHF_TOKEN\nOPENAI_API_KEY = "{SECRET}" # mine\r\n')
-    assert found(command)["OPENAI_API_KEY"] == ".env"
+    assert read_keys(command)["OPENAI_API_KEY"] == ".env"
 
 
 def test_python_reads_the_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

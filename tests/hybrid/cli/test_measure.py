@@ -44,12 +44,12 @@ def eyes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def called(*words: str) -> Result:
+def run_measure(*words: str) -> Result:
     return CliRunner().invoke(cli, ["tools", "measure", *words])
 
 
 def test_saliency_next_to_people(eyes: Path) -> None:
-    result = called("saliency", "--fixations", str(eyes), "--json")
+    result = run_measure("saliency", "--fixations", str(eyes), "--json")
     assert result.exit_code == 0, result.output
     report = json.loads(result.stdout)
     rows = {row["metric"]: row for row in report["rows"]}
@@ -74,12 +74,12 @@ def test_saliency_next_to_people(eyes: Path) -> None:
 
 
 def test_scanpaths_next_to_people(eyes: Path) -> None:
-    result = called("scanpath", "--fixations", str(eyes), "--tables", "wide")
+    result = run_measure("scanpath", "--fixations", str(eyes), "--tables", "wide")
     assert result.exit_code == 0, result.output
     lines = {line[:22].strip(): line.split() for line in result.stdout.splitlines()}
     assert set(PATH_METRICS) <= set(lines)
     assert "skipped: empty.csv" in result.stderr
-    report = json.loads(called("scanpath", "--fixations", str(eyes), "--json", "--limit", "3").stdout)
+    report = json.loads(run_measure("scanpath", "--fixations", str(eyes), "--json", "--limit", "3").stdout)
     rows = {row["metric"]: row for row in report["rows"]}
     assert report["pictures"] == 3
     assert rows["sequence score"]["value"] > rows["sequence score"]["chance"]
@@ -95,13 +95,13 @@ def test_what_cannot_be_measured(eyes: Path, tmp_path: Path) -> None:
         (("saliency", "--fixations", str(eyes), "--args", "{"), "--args: is not JSON"),
         (("scanpath", "--fixations", str(eyes), "--args", '{"fixations": 2}'), "--args: fixations 2 is below 3"),
     ):
-        error = called(*words).exception
+        error = run_measure(*words).exception
         assert isinstance(error, UsageError)
         assert reason in str(error)
 
 
 def test_a_map_that_fails_costs_its_picture(eyes: Path) -> None:
-    found, calls = read_fixations(eyes), []
+    fixations, calls = read_fixations(eyes), []
 
     def predict(pixels: Any) -> Any:
         calls.append(pixels)
@@ -109,7 +109,7 @@ def test_a_map_that_fails_costs_its_picture(eyes: Path) -> None:
             raise UsageError("too elongated")
         return np.zeros(pixels.shape[:2])
 
-    measured = measure_maps(found, predict)
+    measured = measure_maps(fixations, predict)
     assert measured.pictures == 3
     assert "p1.png: too elongated" in measured.skipped
     values = {row.metric: (row.value, row.chance) for row in measured.rows}
@@ -117,11 +117,11 @@ def test_a_map_that_fails_costs_its_picture(eyes: Path) -> None:
 
 
 def test_a_path_that_is_a_viewers_own_is_perfect(eyes: Path) -> None:
-    found = read_fixations(eyes)
-    one = [path for path in found.paths if path.subject == "s0"]
-    found.paths[:] = one
-    order = iter(sorted(one, key=lambda path: path.picture))
-    measured: GazeScores = measure_paths(found, lambda _, number: next(order).points)
+    fixations = read_fixations(eyes)
+    own_paths = [path for path in fixations.paths if path.subject == "s0"]
+    fixations.paths[:] = own_paths
+    order = iter(sorted(own_paths, key=lambda path: path.picture))
+    measured: GazeScores = measure_paths(fixations, lambda _, number: next(order).points)
     assert [row.value for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
     assert all((row.people, row.people_pictures) == (None, 0) for row in measured.rows)
     assert "people" not in " ".join(gaze_table("", measured).names)
@@ -146,12 +146,12 @@ def test_lists_of_paths_on_a_screen(tmp_path: Path) -> None:
     }
     broken = [{"name": "no.jpg", "X": [1], "Y": [1]}, {"name": "000000001.jpg", "X": [1, 2], "Y": [1]}, 7]
     (tmp_path / "paths.json").write_text(json.dumps([path, *broken]))
-    found = read_fixations(tmp_path, screen=(1680, 1050))
-    (read,) = found.paths
+    fixations = read_fixations(tmp_path, screen=(1680, 1050))
+    (read,) = fixations.paths
     assert read.picture == "images/000000001.jpg"
     assert (read.subject, read.ordered) == ("4 cup", True)
     assert read.points.tolist() == [[0, 0, 200], [0.5, 0.5, 300]]
-    assert [line.split(":")[0] for line in found.skipped] == [
+    assert [line.split(":")[0] for line in fixations.skipped] == [
         "paths.json, path 1, fixation 3",
         "paths.json, path 2",
         "paths.json, path 3",
@@ -168,12 +168,12 @@ def test_matrices_of_fixations(tmp_path: Path) -> None:
     savemat(tmp_path / "locs" / "001.mat", {"fixLocs": cells})
     savemat(tmp_path / "locs" / "b.mat", {"other": cells})
     Image.fromarray((cells * 255).astype(np.uint8)).save(tmp_path / "b_fixPts.png")
-    found = read_fixations(tmp_path)
-    assert [path.picture for path in found.paths] == ["b.png", "Action/001.png"]
-    assert [path.points.tolist() for path in found.paths] == [[[40.5 / 160, 30.5 / 120, 0]]] * 2
-    assert found.skipped == ["b.mat: no variable fixLocs"]
+    fixations = read_fixations(tmp_path)
+    assert [path.picture for path in fixations.paths] == ["b.png", "Action/001.png"]
+    assert [path.points.tolist() for path in fixations.paths] == [[[40.5 / 160, 30.5 / 120, 0]]] * 2
+    assert fixations.skipped == ["b.mat: no variable fixLocs"]
     with pytest.raises(UsageError, match="is used for saliency only"):
-        measure_paths(found, lambda *_: np.zeros((3, 3)))
+        measure_paths(fixations, lambda *_: np.zeros((3, 3)))
 
 
 def test_a_matrix_of_another_size_and_without_fixation(tmp_path: Path) -> None:
@@ -184,18 +184,18 @@ def test_a_matrix_of_another_size_and_without_fixation(tmp_path: Path) -> None:
     savemat(tmp_path / "b.mat", {"fixLocs": np.zeros((120, 160))})
     (tmp_path / "c.mat").write_bytes(b"no matrix")
     (tmp_path / "c.tsv").write_text("name\tx\ty\nc\t5\t6\nc\t7\t8\n")
-    found = read_fixations(tmp_path)
-    assert [(path.picture, path.ordered, len(path.points)) for path in found.paths] == [("c.png", False, 2)]
-    assert [line.split(":")[0] for line in found.skipped] == ["a.mat", "b.mat", "c.mat"]
+    fixations = read_fixations(tmp_path)
+    assert [(path.picture, path.ordered, len(path.points)) for path in fixations.paths] == [("c.png", False, 2)]
+    assert [line.split(":")[0] for line in fixations.skipped] == ["a.mat", "b.mat", "c.mat"]
 
 
 def test_pictures_of_one_name_are_not_guessed(tmp_path: Path) -> None:
     picture(tmp_path, "x/a.png")
     picture(tmp_path, "y/a.png")
     (tmp_path / "f.csv").write_text("image,x,y\na.png,1,2\nx/a.png,3,4\n")
-    found = read_fixations(tmp_path)
-    assert [path.picture for path in found.paths] == ["x/a.png"]
-    assert found.skipped == [f"f.csv:2: 2 pictures have the name 'a.png' in {tmp_path}"]
+    fixations = read_fixations(tmp_path)
+    assert [path.picture for path in fixations.paths] == ["x/a.png"]
+    assert fixations.skipped == [f"f.csv:2: 2 pictures have the name 'a.png' in {tmp_path}"]
 
 
 def table(folder: Path, *rows: str, columns: str = "image,x,y,t,subject") -> Any:
@@ -208,8 +208,8 @@ def table(folder: Path, *rows: str, columns: str = "image,x,y,t,subject") -> Any
 def test_a_path_ends_where_picture_or_viewer_changes(tmp_path: Path) -> None:
     rows = ["a.png,1,1,200,s", "a.png,2,1,200,s", "a.png,999,1,200,s", "a.png,3,1,200,s", "none.png,1,1,200,s"]
     rows += ["a.png,4,1,200,s", "a.png,5,1,200,u", "b.png,6,1,200,u", "a.png,7,1,200,u"]
-    found = table(tmp_path, *rows)
-    xs = [(path.picture, path.subject, [round(x * SIZE[0]) for x in path.points[:, 0]]) for path in found.paths]
+    fixations = table(tmp_path, *rows)
+    xs = [(path.picture, path.subject, [round(x * SIZE[0]) for x in path.points[:, 0]]) for path in fixations.paths]
     assert xs == [
         ("a.png", "s", [1, 2, 3]),
         ("a.png", "s", [4]),
@@ -217,47 +217,47 @@ def test_a_path_ends_where_picture_or_viewer_changes(tmp_path: Path) -> None:
         ("b.png", "u", [6]),
         ("a.png", "u", [7]),
     ]
-    assert all(path.ordered for path in found.paths)
-    assert found.notes == []
-    assert [line.split(": ")[0] for line in found.skipped] == ["f.csv:4", "f.csv:6"]
+    assert all(path.ordered for path in fixations.paths)
+    assert fixations.notes == []
+    assert [line.split(": ")[0] for line in fixations.skipped] == ["f.csv:4", "f.csv:6"]
 
 
 def test_rows_without_a_subject_have_no_order(tmp_path: Path) -> None:
-    found = table(tmp_path, *["a.png,1,1,200"] * 4, columns="image,x,y,t")
-    assert [path.ordered for path in found.paths] == [False]
-    assert "f.csv: 4 rows without a subject" in found.notes[0]
+    fixations = table(tmp_path, *["a.png,1,1,200"] * 4, columns="image,x,y,t")
+    assert [path.ordered for path in fixations.paths] == [False]
+    assert "f.csv: 4 rows without a subject" in fixations.notes[0]
     with pytest.raises(UsageError, match="a column subject to give them an order"):
-        measure_paths(found, lambda *_: np.zeros((3, 3)))
-    found = table(tmp_path, "a.png,1,1,200,", "a.png,1,1,200,s")
-    assert [path.ordered for path in found.paths] == [False, True]
+        measure_paths(fixations, lambda *_: np.zeros((3, 3)))
+    fixations = table(tmp_path, "a.png,1,1,200,", "a.png,1,1,200,s")
+    assert [path.ordered for path in fixations.paths] == [False, True]
 
 
 @pytest.mark.parametrize(("t", "reason"), [("0.31", "multiply seconds by 1000"), ("40000", "not clock times")])
 def test_times_that_are_no_durations_in_ms(tmp_path: Path, t: str, reason: str) -> None:
-    found = table(tmp_path, *[f"a.png,1,1,{t},s"] * 3)
+    fixations = table(tmp_path, *[f"a.png,1,1,{t},s"] * 3)
     (tmp_path / "p.json").write_text(json.dumps([{"name": "b.png", "X": [1], "Y": [1], "T": [float(t)]}]))
-    (note,) = found.notes
+    (note,) = fixations.notes
     assert note.startswith("f.csv: the median of t")
     assert reason in note
-    assert [path.ordered for path in found.paths] == [False]
+    assert [path.ordered for path in fixations.paths] == [False]
     assert [note.split(":")[0] for note in read_fixations(tmp_path).notes] == ["f.csv", "p.json"]
 
 
 def test_a_time_of_the_clock_costs_its_row_and_a_path_of_hours_its_order(tmp_path: Path) -> None:
-    found = table(tmp_path, "a.png,1,1,1700000000000,s", *["a.png,2,1,200,s"] * 3)
-    assert [len(path.points) for path in found.paths] == [3]
-    assert found.skipped[0].startswith("f.csv:2: t 1.7e+12 is above 600,000 ms")
-    found = table(tmp_path, *["a.png,2,1,200,u"] * 5, *["a.png,1,1,500000,s"] * 2)
-    assert [path.ordered for path in found.paths] == [True, False]
-    assert "the path of 's' on a.png lasts 1,000,000 ms" in found.notes[0]
+    fixations = table(tmp_path, "a.png,1,1,1700000000000,s", *["a.png,2,1,200,s"] * 3)
+    assert [len(path.points) for path in fixations.paths] == [3]
+    assert fixations.skipped[0].startswith("f.csv:2: t 1.7e+12 is above 600,000 ms")
+    fixations = table(tmp_path, *["a.png,2,1,200,u"] * 5, *["a.png,1,1,500000,s"] * 2)
+    assert [path.ordered for path in fixations.paths] == [True, False]
+    assert "the path of 's' on a.png lasts 1,000,000 ms" in fixations.notes[0]
 
 
 @pytest.fixture
 def default_field_limit() -> Iterator[None]:
     """Restore the csv module's field limit, which readers of tables with images raise for the whole process."""
-    before = csv.field_size_limit(131_072)
+    limit = csv.field_size_limit(131_072)
     yield
-    csv.field_size_limit(before)
+    csv.field_size_limit(limit)
 
 
 def test_what_cannot_be_a_number_or_a_field_is_named(tmp_path: Path, default_field_limit: None) -> None:
@@ -269,12 +269,12 @@ def test_what_cannot_be_a_number_or_a_field_is_named(tmp_path: Path, default_fie
     (tmp_path / "p.json").write_text(f"[{', '.join([*bad, json.dumps(good)])}]")
     (tmp_path / "t.csv").write_text(f"image,x,y\na.png,1,2\n{'a' * 131_073},1,2\na.png,3,4\n")
     (tmp_path / "u.csv").write_text("i" * 131_073 + ",x,y\n")
-    found = read_fixations(tmp_path)
-    assert [len(path.points) for path in found.paths] == [1, 1, 2]
+    fixations = read_fixations(tmp_path)
+    assert [len(path.points) for path in fixations.paths] == [1, 1, 2]
     starts = ["p.json, path 1: X, Y and T must be", "p.json, path 2: X, Y and T", "p.json, path 3, fixation 1: 1000"]
     starts += ["t.csv:3: cannot be read (field larger", "u.csv: cannot be read (field larger"]
-    assert len(found.skipped) == len(starts)
-    for line, start in zip(found.skipped, starts, strict=True):
+    assert len(fixations.skipped) == len(starts)
+    for line, start in zip(fixations.skipped, starts, strict=True):
         assert line.startswith(start)
 
 
@@ -308,9 +308,9 @@ def test_people_are_counted_on_pictures_with_two_viewers(tmp_path: Path) -> None
     measured = measure_paths(recorded(tmp_path, ("a.png", "s"), ("b.png", "su")), lambda *_: STRAIGHT)
     assert {(row.pictures, row.people_pictures) for row in measured.rows} == {(2, 1)}
     assert [row.people for row in measured.rows] == pytest.approx([1.0] * len(PATH_METRICS))
-    shown = gaze_table("", measured)
-    assert shown.names[-1] == "people, n = 1"
-    assert any("over the 1 pictures with two or more viewers" in note for note in shown.notes)
+    scores = gaze_table("", measured)
+    assert scores.names[-1] == "people, n = 1"
+    assert any("over the 1 pictures with two or more viewers" in note for note in scores.notes)
 
 
 @pytest.mark.parametrize(
@@ -357,13 +357,13 @@ def test_work_grows_with_the_pictures_and_not_with_their_square(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work: list[int] = []
-    count = metrics.counted
+    count = metrics.count_fixations
 
-    def counted(cells: Any, shape: tuple[int, int]) -> Any:
+    def count_cells(cells: Any, shape: tuple[int, int]) -> Any:
         work.append(len(cells))
         return count(cells, shape)
 
-    monkeypatch.setattr(metrics, "counted", counted)
+    monkeypatch.setattr(metrics, "count_fixations", count_cells)
     sums = []
     for pictures in (4, 8):
         names = [f"n{number}.png" for number in range(pictures)]
@@ -377,16 +377,16 @@ def test_work_grows_with_the_pictures_and_not_with_their_square(
 
 def test_weights_for_a_tool_without_a_learned_backend(eyes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = load("tools", "saliency")
-    card = replace(tool.card, backends=tuple(each for each in tool.card.backends if each.name != "learned"))
+    card = replace(tool.card, backends=tuple(backend for backend in tool.card.backends if backend.name != "learned"))
     monkeypatch.setattr("hybrid.plugins.registry.load", lambda *_: replace(tool, card=card))
-    error = called("saliency", "--fixations", str(eyes), "--weights", str(eyes)).exception
+    error = run_measure("saliency", "--fixations", str(eyes), "--weights", str(eyes)).exception
     assert isinstance(error, UsageError)
     assert str(error) == "--weights: saliency has no learned backend; leave the option out"
 
 
 def test_a_picture_that_cannot_be_decoded_costs_its_rows(tmp_path: Path) -> None:
     (tmp_path / "c.png").write_bytes(b"no picture")
-    found = table(tmp_path, "c.png,1,1,200,s", "a.png,1,1,200,s")
-    assert [path.picture for path in found.paths] == ["a.png"]
-    (line,) = found.skipped
+    fixations = table(tmp_path, "c.png,1,1,200,s", "a.png,1,1,200,s")
+    assert [path.picture for path in fixations.paths] == ["a.png"]
+    (line,) = fixations.skipped
     assert line.startswith("f.csv:2: c.png cannot be read")

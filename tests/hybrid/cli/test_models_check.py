@@ -134,10 +134,10 @@ def options_of(result: Any) -> list[str]:
 
 @pytest.mark.parametrize(*cases(__file__, "servers", able=lambda text: Able(**text)))
 def test_what_a_server_can_do_is_found_and_the_options_follow(
-    command: Command, able: Able, asked: str, came: str, options: str | None, code: int
+    command: Command, able: Able, capability: str, answer: str, options: str | None, code: int
 ) -> None:
     result, output, server = checked(command, able)
-    assert came in output[asked][0]
+    assert answer in output[capability][0]
     assert options is None or options_of(result) == shlex.split(options)
     assert result.code == code
     assert len(server.asked) <= 32

@@ -253,8 +253,8 @@ def test_several_tools_are_checked_one_after_the_other(command: Command, tool_fo
     result = command("tools", "check", "twins", "redness", "--path", tool_folder, "--contract", code=3)
     assert "twins: breaks the contract in 1 ways" in result.out
     assert "redness: keeps the contract" in result.out
-    known = "\n@pairs.check(expect={})\ndef equal():\n    return [np.zeros((8, 8, 3), np.uint8)] * 2\n"
-    (tool_folder / "pairs.py").write_text(f"import numpy as np\n{TWINS.replace('twins', 'pairs')}{known}")
+    check = "\n@pairs.check(expect={})\ndef equal():\n    return [np.zeros((8, 8, 3), np.uint8)] * 2\n"
+    (tool_folder / "pairs.py").write_text(f"import numpy as np\n{TWINS.replace('twins', 'pairs')}{check}")
     result = command("tools", "check", "twins", "pairs", "--path", tool_folder, code=3)
     assert "twins has no network and no images with known answers: add one (@twins.check" in result.err
     assert "0 of 1 wrong: pairs" in result.out

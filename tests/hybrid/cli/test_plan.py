@@ -36,7 +36,7 @@ def test_tasks_and_clusters_are_said_and_need_more(command: Command) -> None:
 
 def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    design = Design("small", (60, 40), kept=0.9)
+    design = Design("small", (60, 40), repeat_share=0.9)
     questions, runs = draw_world(design, rng)
     run = write(tmp_path / "run", design, questions, "real", runs["real"], rng)
     differ = sum(runs["real"]["mllm"] != runs["real"]["controller"])

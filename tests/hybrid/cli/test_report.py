@@ -42,9 +42,9 @@ def test_another_folder_is_left_alone(command: Command, run: Path) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_wrong_options_are_one_line"))
 def test_wrong_options_are_one_line(
-    command: Command, large_runs: Callable[[int], Path], words: Words, told: str
+    command: Command, large_runs: Callable[[int], Path], words: Words, message: str
 ) -> None:
-    assert told in command("report", large_runs(COUNT) / "run", *words, code=2).err
+    assert message in command("report", large_runs(COUNT) / "run", *words, code=2).err
 
 
 def test_a_damaged_run_is_reported_and_named(command: Command, run: Path) -> None:

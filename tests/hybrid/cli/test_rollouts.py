@@ -76,9 +76,9 @@ def test_rewards_and_requests_are_those_of_a_run(
     place = json.loads((tmp_path / "run/manifest.json").read_text())["tool_picture"]["place"]
     words = (*DATA, "--model-arg", f"tool_pictures={place}")
     endpoint = {"do": "answer", "model": "mock", "base_url": server}
-    asked = [{**endpoint, "question": score["id"], "key": f"key-{at}"} for at, score in enumerate(scores)]
-    (listed, *answers) = ask(words, {"do": "list"}, *asked)
-    assert sorted(listed["questions"]) == sorted(score["id"] for score in scores)
+    answer_requests = [{**endpoint, "question": score["id"], "key": f"key-{at}"} for at, score in enumerate(scores)]
+    (listing, *answers) = ask(words, {"do": "list"}, *answer_requests)
+    assert sorted(listing["questions"]) == sorted(score["id"] for score in scores)
     assert [answer["reward"] for answer in answers] == [score["correct"] for score in scores]
     assert {answer["reward"] for answer in answers} == {0.0, 1.0}
     assert [(answer["answer"], answer["tool_calls"]) for answer in answers] == [(row["answer"], 1) for row in scores]
@@ -103,14 +103,16 @@ def test_messages_hold_the_pictures_and_no_request_is_sent(server: str, requests
 @pytest.mark.system
 def test_a_request_that_fails_costs_no_other(server: str) -> None:
     endpoint = {"do": "answer", "model": "mock", "base_url": server, "key": "k"}
-    away = {**endpoint, "base_url": "http://127.0.0.1:9/v1"}
+    unreachable = {**endpoint, "base_url": "http://127.0.0.1:9/v1"}
     words = (*DATA, "--model-arg", "retries=0")
     name = "generated_val_Jigsaw_1"
-    requests = ({"do": "sing"}, {**endpoint, "question": "x"}, {**away, "question": name}, "[1]", "{")
-    (*unread, sung, unknown, lost, fine) = ask(words, *requests[:3], {**endpoint, "question": name}, *requests[3:])
+    requests = ({"do": "sing"}, {**endpoint, "question": "x"}, {**unreachable, "question": name}, "[1]", "{")
+    (*unread, sung, unknown, disconnected, fine) = ask(
+        words, *requests[:3], {**endpoint, "question": name}, *requests[3:]
+    )
     assert ["unknown request" in response["error"] for response in (*unread, sung)] == [True] * 3
     assert unknown["error"] == "x: not a question of this run"
-    assert "Cannot connect" in lost["error"]
+    assert "Cannot connect" in disconnected["error"]
     assert fine["outcome"] == "answered"
 
 

@@ -108,8 +108,8 @@ def test_a_study_of_hidden_answers_stops_before_it_asks(command: Command, tmp_pa
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_studied_is_named"))
-def test_what_cannot_be_studied_is_named(command: Command, words: Words, named: str, tmp_path: Path) -> None:
+def test_what_cannot_be_studied_is_named(command: Command, words: Words, message: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,correct\nq,1\n")
     result = command("study", *words)
     assert result.code != 0
-    assert named in result.err
+    assert message in result.err

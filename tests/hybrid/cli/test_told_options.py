@@ -25,10 +25,10 @@ def sample() -> int:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_shown", list))
-def test_what_is_shown(words: list[str], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_shown(words: list[str], lines: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ToolError, match="it broke"):
         sample(words, standalone_mode=False)
     out, err = capsys.readouterr()
-    assert err.splitlines() == shown
+    assert err.splitlines() == lines
     assert out == f"quiet: {words == ['--quiet']}\n"
     assert not is_quiet()

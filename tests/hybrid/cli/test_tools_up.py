@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Words:
 
 
 @pytest.fixture
-def ended(command: Command) -> Iterator[None]:
+def stopped_server(command: Command) -> Iterator[None]:
     yield
     command("tools", "down")
 
@@ -57,7 +57,7 @@ def without_times(value: Any) -> Any:
 
 
 @pytest.mark.system
-@pytest.mark.usefixtures("ended")
+@pytest.mark.usefixtures("stopped_server")
 def test_a_run_with_a_real_network_is_the_same_with_and_without_a_server(
     command: Command, depth: Words, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, hybrid_home: Path
 ) -> None:

@@ -152,14 +152,14 @@ def test_what_cannot_be_traced_is_refused_before_anything_is_asked(
     tmp_path: Path,
     words: Words,
     variable: tuple[str, str] | None,
-    told: str,
+    message: str,
 ) -> None:
     (tmp_path / "folder.jsonl").mkdir()
     if variable is not None:
         monkeypatch.setenv(*variable)
     result = command("run", *blink, "--trace", *words, code=2)
     (line,) = [line for line in result.err.splitlines() if line.startswith("hybrid: ")]
-    assert told in line
+    assert message in line
     assert not (tmp_path / "run" / "mllm").exists()
     assert logging.getLogger("opentelemetry").propagate
 

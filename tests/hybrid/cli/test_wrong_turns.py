@@ -30,14 +30,14 @@ class Sayer(LocalServer):
 
     status = 200
     body = ""
-    asked = 0
+    request_count = 0
 
 
 class _Says(JsonHandler):
     def posted(self, body: bytes) -> None:
         server = self.server
         assert isinstance(server, Sayer)
-        server.asked += 1
+        server.request_count += 1
         kind = {"content-type": "text/html"} if server.body.startswith("<") else None
         self.answer(server.body.encode(), server.status, kind)
 
@@ -76,12 +76,12 @@ def the_message(result: Any) -> str:
 @pytest.mark.parametrize("case", SAID)
 def test_a_server_that_is_not_what_it_should_be(asking: Command, sayer: Sayer, case: str, tmp_path: Path) -> None:
     sayer.status, sayer.body, solver, text = SAID[case]
-    sayer.asked = 0
+    sayer.request_count = 0
     result = asking("--solver", solver, "--model", "openai:m", "--base-url", f"{sayer.url}/v1", "--concurrency", "4")
     message = the_message(result)
     assert message.startswith("hybrid: --model openai:m: ")
     assert text in message
-    assert sayer.asked <= 8
+    assert sayer.request_count <= 8
     # A model that cannot be reached leaves no run without answers.
     assert not (tmp_path / "run").exists()
 
@@ -99,15 +99,15 @@ def test_a_model_that_a_probe_refuses_leaves_no_folder(command: Command, sayer: 
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_no_key_and_no_such_provider"))
-def test_no_key_and_no_such_provider(asking: Command, model: str, told: str) -> None:
+def test_no_key_and_no_such_provider(asking: Command, model: str, message: str) -> None:
     result = asking("--solver", "mllm", "--model", model)
-    assert told in the_message(result)
+    assert message in the_message(result)
     assert result.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_misspelt_word_is_answered_with_the_nearest"))
-def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: Words, told: str) -> None:
-    assert told in command(*words, code=2).err
+def test_a_misspelt_word_is_answered_with_the_nearest(command: Command, words: Words, message: str) -> None:
+    assert message in command(*words, code=2).err
 
 
 def test_a_misspelt_variable_is_told_of(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

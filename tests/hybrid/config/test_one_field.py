@@ -106,7 +106,7 @@ print(json.dumps(results))
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = tmp_path_factory.mktemp("field") / "run.yaml"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HYBRID_")}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(file)],
         cwd=ROOT,
         env=environment,
@@ -114,8 +114,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    answers: dict[str, Any] = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    answers: dict[str, Any] = json.loads(process.stdout)
     return answers
 
 

@@ -88,7 +88,7 @@ QUESTION = make_question(["one", "two", "three"], right=1)
 
 @pytest.mark.parametrize(*cases(__file__, "test_consistency_is_of_options_and_not_of_letters", list))
 def test_consistency_is_of_options_and_not_of_letters(
-    answers: list[str | None], accuracy: float, consistency: float, every: float
+    answers: list[str | None], accuracy: float, consistency: float, all_correct: float
 ) -> None:
     result = values(*scores(QUESTION, answers))
     says = {letter: result.pop(f"says.{letter}") for letter in "ABC"}
@@ -96,7 +96,7 @@ def test_consistency_is_of_options_and_not_of_letters(
     assert result == {
         "accuracy": pytest.approx(accuracy),
         "consistency": consistency,
-        "all_correct": every,
+        "all_correct": all_correct,
         "excluded": 0.0,
     }
 

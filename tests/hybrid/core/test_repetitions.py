@@ -34,14 +34,14 @@ def test_what_can_vary_is_asked_again_round_by_round() -> None:
 
 
 @given(st.integers(0, 2**40), st.integers(2, 50), st.integers(2, 50))
-def test_seeds_differ_by_repetition_and_come_again(seed: int, one: int, other: int) -> None:
+def test_seeds_differ_by_repetition_and_come_again(seed: int, first: int, other: int) -> None:
     assert seed_of_repetition(seed, 1) == seed
-    result = seed_of_repetition(seed, one)
-    assert result == seed_of_repetition(seed, one)
+    result = seed_of_repetition(seed, first)
+    assert result == seed_of_repetition(seed, first)
     assert 0 <= result < 2**31
-    assert (result == seed_of_repetition(seed, other)) == (one == other)
+    assert (result == seed_of_repetition(seed, other)) == (first == other)
     # The second repetition of one run is not the first of another.
-    assert result not in (seed, seed + 1, seed + one - 1) or seed >= 2**31
+    assert result not in (seed, seed + 1, seed + first - 1) or seed >= 2**31
 
 
 def test_a_server_is_sent_another_seed_and_nothing_else() -> None:

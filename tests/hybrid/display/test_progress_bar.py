@@ -25,10 +25,10 @@ def test_the_interval_depends_on_the_stream(
     for interval in ("BAR_S", "LOG_S"):
         monkeypatch.setattr(progress_bar, interval, 0.0 if interval == name else 1000.0)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
-    shown = states(capsys)
-    assert len(shown) > 40
-    assert "controller" in shown[-1]
-    assert "50/50" in shown[-1]
+    lines = states(capsys)
+    assert len(lines) > 40
+    assert "controller" in lines[-1]
+    assert "50/50" in lines[-1]
     monkeypatch.setattr(sys.stderr, "isatty", lambda: not terminal)
     assert len(states(capsys)) <= 2
 

@@ -111,7 +111,7 @@ def test_a_worker_gets_the_variables_of_its_provider_and_no_other(monkeypatch: p
 
 
 def test_another_program_is_not_asked() -> None:
-    same = NodeCode(code(), Path(), beside=plugin_code_hash())
+    same = NodeCode(code(), Path(), plugins_hash=plugin_code_hash())
     assert other_program(same, "n1") is None
     text = other_program(replace(same, code="0" * 64), "n1")
     assert text is not None

@@ -145,9 +145,9 @@ def test_a_published_split_is_refused_by_name(copied: Path, tmp_path: Path) -> N
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_run_that_gives_no_messages_is_refused"))
 def test_a_run_that_gives_no_messages_is_refused(
-    copied: Path, tmp_path: Path, identity: dict[str, Any], why: str
+    copied: Path, tmp_path: Path, identity: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=why):
+    with pytest.raises(UsageError, match=message):
         EXPORTER.export(changed(copied, **identity), tmp_path / "out", ALL)
     assert not (tmp_path / "out").exists()
 
@@ -190,14 +190,14 @@ def test_an_error_of_a_tool_names_no_path_of_the_machine(copied: Path, tmp_path:
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_trace_that_was_changed_costs_its_row"))
 def test_a_trace_that_was_changed_costs_its_row(
-    copied: Path, tmp_path: Path, question: str, before: str, after: str
+    copied: Path, tmp_path: Path, question: str, original: str, replacement: str
 ) -> None:
     attempts = copied / "controller" / "attempts.jsonl"
     lines = attempts.read_text().splitlines(keepends=True)
     (place,) = (place for place, line in enumerate(lines) if line.startswith(f'{{"id":"{question}"'))
     head, steps, tail = lines[place].partition(',"steps":')
-    assert before in tail
-    lines[place] = head + steps + tail.replace(before, after, 1)
+    assert original in tail
+    lines[place] = head + steps + tail.replace(original, replacement, 1)
     attempts.write_text("".join(lines))
     rows, text = exported(copied, tmp_path / "out")
     assert any("attempts.jsonl" in note for note in text.notes)

@@ -37,13 +37,13 @@ def with_options(traced: Path, tmp_path: Path, **options: object) -> ExportedRun
 
 
 def exported_options(run: ExportedRun, path: Path) -> tuple[dict[str, object], tuple[str, ...]]:
-    written = EXPORTER.export(run, path, ExportOptions())
-    assert {file.relative_to(path).as_posix() for file in written.paths} == {
+    export = EXPORTER.export(run, path, ExportOptions())
+    assert {file.relative_to(path).as_posix() for file in export.paths} == {
         "pyproject.toml",
         f"{path.name}/__init__.py",
         f"{path.name}/run.json",
     }
-    return json.loads((path / path.name / "run.json").read_text()), written.notes
+    return json.loads((path / path.name / "run.json").read_text()), export.notes
 
 
 def test_the_package_bears_its_name_and_holds_the_options_without_the_model(traced: Path, tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_the_evaluation_of_verifiers_gives_the_number_of_the_run(
     words = ["--env.taskset.hybrid", hybrid, "-m", "mock", "--client.base-url", server, "--no-push", "--no-rich"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "crops")}
     command = [str(PROGRAM), "crops", *words, "-c", "4", "-o", "out"]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     (file,) = Path("out").rglob("traces.jsonl")
     traces = [trace for line in file.read_text().splitlines() for trace in json.loads(line)["traces"]]
     rewards = {trace["task"]["data"]["question"]: trace["rewards"]["correct"]["score"] for trace in traces}
@@ -137,6 +137,6 @@ def test_the_evaluation_of_verifiers_gives_the_number_of_the_run(
         ]
         first = next(m["content"] for m in trace["task"]["data"]["prompt"] if m["role"] == "user")
         # The question's pictures are parts of the prompt; the tool's picture is in the conversation.
-        shown, sent = (sum(part["type"] == "image_url" for part in group) for group in (first, parts))
-        assert sent == shown + 1 >= 2
+        first_images, sent_images = (sum(part["type"] == "image_url" for part in group) for group in (first, parts))
+        assert sent_images == first_images + 1 >= 2
         assert any(node["message"].get("tool_calls") for node in trace["nodes"])

@@ -54,22 +54,22 @@ def tool(required: tuple[str, ...] = (), message: str = "", **properties: Any) -
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_names_a_server_and_its_address_or_command"))
-def test_an_option_names_a_server_and_its_address_or_command(written: str, name: str, words: tuple[str, ...]) -> None:
+def test_an_option_names_a_server_and_its_address_or_command(option: str, name: str, words: tuple[str, ...]) -> None:
     if name:
-        server = read_server(written)
-        assert (server.name, server.words, server.is_url) == (name, words, "http" in written)
+        server = read_server(option)
+        assert (server.name, server.words, server.is_url) == (name, words, "http" in option)
     else:
         with pytest.raises(UsageError, match="--mcp"):
-            read_server(written)
+            read_server(option)
 
 
 TEXT = {"type": "string"}
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_told_leaves_the_tool_out", list))
-def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], told: str, words: str) -> None:
+def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], schema: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        tool(message=told, **properties)
+        tool(message=schema, **properties)
 
 
 def test_several_images_are_filled_in_their_order() -> None:
@@ -150,7 +150,7 @@ def test_a_cleaned_text_holds_nothing_that_nobody_sees(text: str) -> None:
 
 
 @given(st.text())
-def test_a_name_is_a_word(called: str) -> None:
-    name = foreign_name("it", called)
+def test_a_name_is_a_word(tool_name: str) -> None:
+    name = foreign_name("it", tool_name)
     assert is_word(name)
     assert len(name) <= MAX_NAME_LENGTH

@@ -26,7 +26,7 @@ class QueueChat(BaseChatModel):
     """Returns the queued messages in order and records its input."""
 
     replies: list[AIMessage]
-    heard: list[list[BaseMessage]] = Field(default_factory=list)
+    requests: list[list[BaseMessage]] = Field(default_factory=list)
     bound: list[dict[str, Any]] = Field(default_factory=list)
 
     @property
@@ -38,7 +38,7 @@ class QueueChat(BaseChatModel):
         return self
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        self.heard.append(messages)
+        self.requests.append(messages)
         return ChatResult(generations=[ChatGeneration(message=self.replies.pop(0))])
 
 

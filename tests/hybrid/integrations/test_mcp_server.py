@@ -292,8 +292,8 @@ async def impatient(app: Any) -> AsyncIterator[tuple[asyncio.StreamReader, async
     """A connection to an application behind `ImpatientProtocol`."""
     config = uvicorn.Config(app, lifespan="off")
     config.load()
-    made = lambda: ImpatientProtocol(config, ServerState(), {})  # noqa: E731
-    async with await asyncio.get_running_loop().create_server(made, sock=listening(0)) as server:
+    make_protocol = lambda: ImpatientProtocol(config, ServerState(), {})  # noqa: E731
+    async with await asyncio.get_running_loop().create_server(make_protocol, sock=listening(0)) as server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         yield reader, writer
         writer.close()

@@ -72,9 +72,9 @@ def test_data_comes_as_it_was(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_no_data_is_refused_in_one_line", list))
-def test_what_is_no_data_is_refused_in_one_line(written: object, words: str) -> None:
+def test_what_is_no_data_is_refused_in_one_line(value: object, words: str) -> None:
     with pytest.raises(DataError, match=words) as refused:
-        read_image(written, None)
+        read_image(value, None)
     assert "\n" not in str(refused.value)
 
 

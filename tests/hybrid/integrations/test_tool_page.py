@@ -47,9 +47,9 @@ class Trial:
 
     def write(self, text: str) -> None:
         """Change the tool's file, even if the clock did not move."""
-        before = self.source.stat().st_mtime_ns if self.source.exists() else 0
+        modified_ns = self.source.stat().st_mtime_ns if self.source.exists() else 0
         self.source.write_text(text)
-        os.utime(self.source, ns=(before + 10**9, before + 10**9))
+        os.utime(self.source, ns=(modified_ns + 10**9, modified_ns + 10**9))
 
     def send(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, Any]:
         """Send a request as the page does, optionally with other headers."""
@@ -188,21 +188,21 @@ def test_in_a_browser_a_picture_is_sent_an_argument_set_and_a_new_file_called(tm
         page.on("console", lambda text: wrong.append(text.text) if text.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.goto(trial.page.url)
-        said = page.locator("#answer .text")
+        answer_text = page.locator("#answer .text")
         # The tool is called on the command line's picture immediately.
-        expect(said).to_have_text("NAME: 0.25.", timeout=HANGS_MS)
+        expect(answer_text).to_have_text("NAME: 0.25.", timeout=HANGS_MS)
         page.get_by_label("above").fill("255")
         page.get_by_role("button", name="Run").click()
-        expect(said).to_have_text("NAME: 0.00.", timeout=HANGS_MS)
+        expect(answer_text).to_have_text("NAME: 0.00.", timeout=HANGS_MS)
         Image.new("RGB", (8, 8), "white").save(tmp_path / "white.png")
         page.get_by_label("above").fill("100")
         page.locator("input[type=file]").set_input_files(tmp_path / "white.png")
-        expect(said).to_have_text("NAME: 1.00.", timeout=HANGS_MS)
+        expect(answer_text).to_have_text("NAME: 1.00.", timeout=HANGS_MS)
         expect(page.locator("#photos img")).to_have_count(1)
         expect(page.locator("pre", has_text="hybrid tools run light")).to_be_visible()
         trial.write(SOURCE.replace("NAME", "<b>Light</b>"))
         # The argument that was set is kept, and the text of a tool is shown as text.
-        expect(said).to_have_text("<b>Light</b>: 1.00.", timeout=HANGS_MS)
+        expect(answer_text).to_have_text("<b>Light</b>: 1.00.", timeout=HANGS_MS)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         browser.close()
     assert wrong == []

@@ -14,9 +14,9 @@ from hybrid.log.journal import Journal
 
 
 @given(st.lists(st.binary(max_size=4).filter(lambda line: b"\n" not in line), max_size=5), st.binary(max_size=3))
-def test_a_line_without_its_end_is_cut_off(tmp_path: Path, whole: list[bytes], rest: bytes) -> None:
+def test_a_line_without_its_end_is_cut_off(tmp_path: Path, lines: list[bytes], rest: bytes) -> None:
     path = tmp_path / "lines.jsonl"
-    text = b"".join(line + b"\n" for line in whole)
+    text = b"".join(line + b"\n" for line in lines)
     path.write_bytes(text + rest.replace(b"\n", b""))
     Journal(path).close()
     assert path.read_bytes() == text

@@ -10,8 +10,8 @@ from tests.tables import cases
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_wrong_model_arg_is_named", list))
-def test_a_wrong_model_arg_is_named(items: list[str], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_wrong_model_arg_is_named(items: list[str], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         parse_model_args(items)
 
 
@@ -33,7 +33,7 @@ def test_settings_out_of_range_are_named(settings: dict[str, object], message: s
 
 
 @given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1000), st.floats(0, 1000))
-def test_cost_is_linear_in_tokens(read: int, written: int, price_in: float, price_out: float) -> None:
-    usage = TokenUsage(read, written)
+def test_cost_is_linear_in_tokens(tokens_in: int, tokens_out: int, price_in: float, price_out: float) -> None:
+    usage = TokenUsage(tokens_in, tokens_out)
     cost = cost_usd(usage, Price(price_in, price_out))
-    assert cost == pytest.approx(read / 1e6 * price_in + written / 1e6 * price_out)
+    assert cost == pytest.approx(tokens_in / 1e6 * price_in + tokens_out / 1e6 * price_out)

@@ -44,10 +44,10 @@ async def test_its_pool_follows_no_redirection_and_retries_are_ours(
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_is_missing_is_named"))
-def test_what_is_missing_is_named(name: str, told: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_missing_is_named(name: str, message: str, store: ImageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-06-01")
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         open_model(name, ModelSettings(), store)
 
 
@@ -131,11 +131,11 @@ STREAMED = b'data: {"id":"1","choices":[]}\n\ndata: [DONE]\n\n'
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words"))
 async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
-    words: str, settings: dict[str, Any], told: str, recorder: Any, answer: Any, store: ImageStore
+    words: str, settings: dict[str, Any], message: str, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
     recorder.says(refusal(answer, words) if words else answer(STREAMED, 200, {"content-type": "text/event-stream"}))
     model = open_model("openai:m", ModelSettings(base_url=recorder.url, extra={"n": 1}, **settings), store)
-    with pytest.raises(ModelRefused, match=told):
+    with pytest.raises(ModelRefused, match=message):
         await model.chat([user_message(["Which?"])], (), CallKey("q"))
     assert len(recorder.requests) == 1
     await model.close()
@@ -143,9 +143,9 @@ async def test_what_langchain_cannot_change_in_how_it_asks_is_refused_in_words(
 
 @pytest.mark.parametrize(*cases(__file__, "test_repairs_are_counted_as_those_of_our_own_client"))
 async def test_repairs_are_counted_as_those_of_our_own_client(
-    written: str, repairs: tuple[str, ...], recorder: Any, store: ImageStore, crop_tool: Any
+    arguments: str, repairs: tuple[str, ...], recorder: Any, store: ImageStore, crop_tool: Any
 ) -> None:
-    call = {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": written}}
+    call = {"id": "c1", "type": "function", "function": {"name": "crop", "arguments": arguments}}
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     recorder.says({**GOOD, "choices": [{"index": 0, "finish_reason": "tool_calls", "message": message}]})
     for extra in ({"n": 1}, {}):

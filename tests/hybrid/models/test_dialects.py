@@ -76,11 +76,11 @@ prose = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs", "Po")),
 
 
 @given(st.sampled_from(sorted(DATA["written"])), arguments, prose, prose)
-def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], before: str, after: str) -> None:
-    reply = f"{before}\n\n{write_call(dialect, 'localization', args)}\n\n{after}"
+def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], text_before: str, text_after: str) -> None:
+    reply = f"{text_before}\n\n{write_call(dialect, 'localization', args)}\n\n{text_after}"
     parsed = read(reply, (load("tools", "localization"),))
     assert [(call.name, call.args, call.read_from) for call in parsed.calls] == [("localization", args, dialect)]
-    assert parsed.rest.split() == [*before.split(), *after.split()]
+    assert parsed.rest.split() == [*text_before.split(), *text_after.split()]
 
 
 @given(
@@ -155,7 +155,7 @@ def test_the_calls_of_one_reply_are_bounded(tools: tuple[Tool, ...]) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_arguments_are_repaired_where_nothing_is_invented", list))
-def test_arguments_are_repaired_where_nothing_is_invented(written: Any, read_as: Any, repairs: list[str]) -> None:
-    args, error, built = read_object(written)
-    assert (args, [*built]) == (read_as, repairs)
-    assert bool(error) is (read_as is None)
+def test_arguments_are_repaired_where_nothing_is_invented(arguments: Any, expected: Any, repairs: list[str]) -> None:
+    args, error, built = read_object(arguments)
+    assert (args, [*built]) == (expected, repairs)
+    assert bool(error) is (expected is None)

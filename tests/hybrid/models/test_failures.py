@@ -170,12 +170,14 @@ async def test_a_server_that_is_not_there_is_an_outage(name: str, store: ImageSt
 
 
 @given(st.text(max_size=20), st.integers(0, 12), st.floats(0, 1e6) | st.none())
-def test_pauses_are_repeatable_bounded_and_as_long_as_asked(question: str, attempt: int, asked: float | None) -> None:
+def test_pauses_are_repeatable_bounded_and_as_long_as_asked(
+    question: str, attempt: int, retry_after_s: float | None
+) -> None:
     backoff = Backoff(base_s=0.5, cap_s=60)
-    pause = backoff.seconds(CallKey(question), attempt, asked)
-    assert pause == backoff.seconds(CallKey(question), attempt, asked)
+    pause = backoff.seconds(CallKey(question), attempt, retry_after_s)
+    assert pause == backoff.seconds(CallKey(question), attempt, retry_after_s)
     assert min(60.0, 0.25 * 2**attempt) <= pause <= 60.0
-    assert pause >= min(asked or 0.0, 60.0)
+    assert pause >= min(retry_after_s or 0.0, 60.0)
 
 
 def test_what_is_not_about_the_provider_is_not_retried() -> None:

@@ -256,8 +256,8 @@ async def test_absent_weights_are_named(make: Make, store: ImageStore, tmp_path:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_options_that_it_does_not_have_are_refused"))
-def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], message: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=message):
         HuggingFaceChat("hf:x", ModelSettings(**settings), store)
 
 

@@ -443,11 +443,11 @@ async def test_a_streamed_reply_has_the_limit_of_a_whole_one(
 ) -> None:
     monkeypatch.setattr(stream, "MAX_REPLY_BYTES", 2_000)
     # A reply that an earlier test interrupted may use memory until it is garbage-collected.
-    before = stream.IN_FLIGHT.bytes
+    bytes_in_flight = stream.IN_FLIGHT.bytes
     recorder.says(answer(lines(*pieces, reply()), headers={"content-type": "application/x-ndjson"}))
     with pytest.raises(Outage, match="more than 2,000 bytes"):
         await ask(recorder, store, stream="on")
-    assert stream.IN_FLIGHT.bytes == before
+    assert stream.IN_FLIGHT.bytes == bytes_in_flight
 
 
 async def test_a_picture_in_a_tool_message_stands_at_its_place(store: ImageStore, image: Images) -> None:

@@ -27,14 +27,14 @@ print(sorted(heavy & set(sys.modules)))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_name_that_means_nothing_is_refused"))
-def test_a_name_that_means_nothing_is_refused(name: str, told: str, store: ImageStore) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_name_that_means_nothing_is_refused(name: str, message: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=message):
         open_model(name, ModelSettings(), store)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_without_effect_is_refused"))
-def test_an_option_without_effect_is_refused(settings: dict[str, Any], told: str, store: ImageStore) -> None:
-    with pytest.raises(UsageError, match=f"{told}.*'replay' has no such option"):
+def test_an_option_without_effect_is_refused(settings: dict[str, Any], message: str, store: ImageStore) -> None:
+    with pytest.raises(UsageError, match=f"{message}.*'replay' has no such option"):
         open_model("replay:nowhere", ModelSettings(**settings), store)
 
 

@@ -53,8 +53,8 @@ def test_how_a_server_is_reached_is_no_part_of_what_a_model_is(name: str, store:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_that_is_not_taken_is_refused"))
-def test_an_option_that_is_not_taken_is_refused(provider: str, settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_an_option_that_is_not_taken_is_refused(provider: str, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         options(PROVIDERS[provider], "o1", ModelSettings(**settings))
 
 
@@ -74,8 +74,8 @@ async def test_an_unknown_model_arg_is_refused_before_anything_is_sent(
 
 @pytest.mark.parametrize(*cases(__file__, "test_samples_are_drawn_at_temperature_one_where_a_model_takes_it"))
 def test_samples_are_drawn_at_temperature_one_where_a_model_takes_it(
-    name: str, told: float | None, temperature: float | None, seed: int | None
+    name: str, user_temperature: float | None, temperature: float | None, seed: int | None
 ) -> None:
-    settings = ModelSettings(seed=7, temperature=0.0 if told is None else told)
-    result = for_samples(settings, name, temperature_told=told is not None)
+    settings = ModelSettings(seed=7, temperature=0.0 if user_temperature is None else user_temperature)
+    result = for_samples(settings, name, temperature_told=user_temperature is not None)
     assert (result.temperature, result.seed) == (temperature, seed)

@@ -86,16 +86,16 @@ def test_two_recordings_of_one_call_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_bad_line_is_named"))
-def test_a_bad_line_is_named(tmp_path: Path, line: Any, told: str) -> None:
+def test_a_bad_line_is_named(tmp_path: Path, line: Any, message: str) -> None:
     lines(tmp_path, line)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         replay(tmp_path)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_bad_blink_file_is_named"))
-def test_a_bad_blink_file_is_named(tmp_path: Path, content: str, told: str) -> None:
+def test_a_bad_blink_file_is_named(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "Jigsaw.json").write_text(content)
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         replay(tmp_path)
 
 

@@ -324,16 +324,16 @@ async def test_a_server_that_answers_without_tools_alone_has_failed_at_a_call_of
     await chat.close()
 
 
-@pytest.mark.parametrize(("retries", "offered"), [(0, [1, 0]), (1, [1, 1, 0]), (3, [1, 1, 0, 1, 1])])
+@pytest.mark.parametrize(("retries", "tool_counts"), [(0, [1, 0]), (1, [1, 1, 0]), (3, [1, 1, 0, 1, 1])])
 async def test_a_server_that_fails_without_tools_too_is_an_outage_after_one_more_request(
-    retries: int, offered: list[int], recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
+    retries: int, tool_counts: list[int], recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
 ) -> None:
     recorder.says(answer(WORDLESS, 500))
     chat = model("openai:m", recorder, store, retries=retries)
     with pytest.raises(Outage, match="--tool-calling text") as outage:
         await call_crop(chat, crop_tool)
-    assert f"no reply after {len(offered)} attempts" in str(outage.value)
-    assert tools_sent(recorder) == list(map(bool, offered))
+    assert f"no reply after {len(tool_counts)} attempts" in str(outage.value)
+    assert tools_sent(recorder) == list(map(bool, tool_counts))
     await chat.close()
 
 
@@ -467,14 +467,14 @@ async def test_a_call_that_its_server_refuses_by_name_is_not_blamed_on_a_new_pic
 async def test_a_reply_without_tools_that_was_kept_is_not_asked_for_again(
     recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
 ) -> None:
-    kept: dict[tuple[CallKey, str], bytes] = {}
+    stored: dict[tuple[CallKey, str], bytes] = {}
 
     class Log:
         def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-            return kept.get((call, request_sha256))
+            return stored.get((call, request_sha256))
 
         def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
-            kept[call, request_sha256] = reply
+            stored[call, request_sha256] = reply
 
     for requests in (3, 5):
         recorder.says(answer(WORDLESS, 500), answer(WORDLESS, 500), completion("stop"))
@@ -546,8 +546,8 @@ def test_a_budget_of_tokens_that_are_not_told_is_refused(run: RunLimits, questio
 
 
 @pytest.mark.parametrize(*cases(__file__, "models"))
-def test_a_date_and_an_alias_make_no_other_model(asked: str, answered: str, same: bool) -> None:
-    assert is_same_model(asked, answered) is same
+def test_a_date_and_an_alias_make_no_other_model(requested_name: str, reported_name: str, same: bool) -> None:
+    assert is_same_model(requested_name, reported_name) is same
 
 
 def test_other_models_are_those_that_were_not_asked_for() -> None:

@@ -16,8 +16,8 @@ def test_a_call_under_the_name_of_one_image_is_written_as_any_other(crop_tool: T
     *cases(__file__, "test_a_call_that_its_server_dropped_is_one_that_cannot_be_read", used=TokenUsage)
 )
 def test_a_call_that_its_server_dropped_is_one_that_cannot_be_read(
-    crop_tool: Tool, text: str, reasoning: str, used: TokenUsage | None, ended: str, dropped: bool
+    crop_tool: Tool, text: str, reasoning: str, used: TokenUsage | None, finish_reason: str, dropped: bool
 ) -> None:
-    reply = AssistantMessage(text, usage=used, finish_reason=ended, reasoning=reasoning)
+    reply = AssistantMessage(text, usage=used, finish_reason=finish_reason, reasoning=reasoning)
     assert (with_calls(reply, [crop_tool], []).unreadable is not None) is dropped
     assert with_calls(reply, [], []).unreadable is None

@@ -42,7 +42,7 @@ class ImageArgs(Args):
 class OptionalArgs(Args):
     at: Spot | None = None
     share: float | None = Field(default=None, gt=0, le=1, description="of the side")
-    sure: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float | None = Field(default=None, gt=0, lt=1)
     words: tuple[str, ...] = Field(default=("A", "B"), max_length=5, description="letters")
     either: Annotated[int, Field(ge=2)] | str | None = None
     secret: str = Field(default="", json_schema_extra=UNTOLD)
@@ -57,7 +57,7 @@ def test_each_thing_is_said_once(crop_tool: Tool) -> None:
             "image": {"type": "string"},
             "at": {"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}}},
             "share": {"type": "number", "description": "of the side (above 0, at most 1)"},
-            "sure": {"type": "number", "description": "between 0 and 1"},
+            "confidence": {"type": "number", "description": "between 0 and 1"},
             "words": {"type": "array", "description": "letters (default A, B)", "items": {"type": "string"}},
             "either": {"anyOf": [{"type": "integer", "description": "at least 2"}, {"type": "string"}]},
         },

@@ -36,16 +36,16 @@ class View:
     """A run of which the controller has finished some questions, with its pages and their server."""
 
     folder: RunFolder
-    left: list[bytes]
+    remaining: list[bytes]
     clock: Clock
     site: LiveSite
     server: PageServer
-    said: list[str]
+    notices: list[str]
 
     def append(self, count: int = 1) -> None:
         """Finish this many more questions."""
         journal = self.folder.journal("controller")
-        journal.append(*(self.left.pop(0) for _ in range(count)))
+        journal.append(*(self.remaining.pop(0) for _ in range(count)))
         journal.close()
 
     def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], bytes]:
@@ -121,7 +121,7 @@ def test_the_pages_are_served_with_a_policy(seen: View) -> None:
 
 def test_a_link_in_the_pages_leads_nowhere(seen: View, tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
-    (seen.site.made.folder / "link.json").symlink_to(tmp_path / "secret.json")
+    (seen.site.newest.folder / "link.json").symlink_to(tmp_path / "secret.json")
     assert seen.get("/1/link.json")[0] == 404
 
 
@@ -162,13 +162,13 @@ def test_pages_are_not_made_more_often_than_said(view: View) -> None:
 
 @pytest.mark.system
 def test_older_pages_go(view: View) -> None:
-    folders = [view.site.made.folder]
+    folders = [view.site.newest.folder]
     for _ in range(3):
         view.append()
         view.clock.now += 100
         view.site.look()
         view.site.wait()
-        folders.append(view.site.made.folder)
+        folders.append(view.site.newest.folder)
     assert [folder.exists() for folder in folders] == [False] * (4 - KEPT) + [True] * KEPT
     view.site.close()
     assert not folders[-1].parent.exists()
@@ -183,8 +183,8 @@ def test_what_cannot_be_read_now_leaves_the_pages_as_they_were(view: View) -> No
     view.live()
     view.site.wait()
     assert view.live() == first
-    assert len(view.said) == 1
-    assert "questions.jsonl" in view.said[0]
+    assert len(view.notices) == 1
+    assert "questions.jsonl" in view.notices[0]
     (view.folder.path / "questions.jsonl").write_bytes(content)
     view.clock.now += 100
     view.live()
@@ -206,5 +206,5 @@ def test_a_run_that_has_just_begun_is_shown(tmp_path: Path) -> None:
         shutil.rmtree(folder.path / name)
     folder.write_manifest({**folder.manifest, "files": {}})
     with LiveSite(folder) as site:
-        assert site.made.files.get("/index.html") is not None
+        assert site.newest.files.get("/index.html") is not None
         assert not site.look()

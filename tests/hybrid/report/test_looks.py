@@ -27,8 +27,8 @@ def question(*places: AnnotatedPlace) -> Question:
 
 def attempt(*args: Any) -> Attempt:
     steps = tuple(
-        Step("tool", "zoom", "", data={"images": ["img:1"], "args": each, "data": {}, "confidence": 1.0})
-        for each in args
+        Step("tool", "zoom", "", data={"images": ["img:1"], "args": call_args, "data": {}, "confidence": 1.0})
+        for call_args in args
     )
     prompt = Prompt(("?", ImageRef("img:1", PHOTO), ImageRef("img:2", SECOND)), Kind.TEXT)
     return Attempt("q", (Exchange(prompt, Reply("", steps=steps)),), 1.0)

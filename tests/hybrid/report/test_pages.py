@@ -308,11 +308,13 @@ def test_a_sheet_without_questions_says_first_how_to_get_some(open_page: Any, tm
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_file_that_is_none_of_tags_is_told"))
-def test_a_file_that_is_none_of_tags_is_told(text: str, told: str, open_page: Any, five: str, tmp_path: Path) -> None:
+def test_a_file_that_is_none_of_tags_is_told(
+    text: str, message: str, open_page: Any, five: str, tmp_path: Path
+) -> None:
     page = open_page().open(f"{five}#/blink/errors")
     (tmp_path / "some.json").write_text(text)
     page.locator("#tags-file").set_input_files(tmp_path / "some.json")
-    expect(page.locator("p[role=status]")).to_contain_text(f"some.json: {told}")
+    expect(page.locator("p[role=status]")).to_contain_text(f"some.json: {message}")
     expect(page.locator(".tabulated tbody tr")).to_have_count(2)
 
 

@@ -47,8 +47,8 @@ def append(run: RunFolder, *lines: bytes) -> None:
 
 def solver(progress: RunProgress, name: str = "controller") -> Any:
     state: Any = progress.as_json()
-    (found,) = (entry for entry in state["solvers"] if entry["name"] == name)
-    return found
+    (solver_state,) = (entry for entry in state["solvers"] if entry["name"] == name)
+    return solver_state
 
 
 def unfinished(name: str, error: str) -> bytes:
@@ -71,8 +71,8 @@ def test_only_complete_lines_are_counted_as_they_come(run: RunFolder) -> None:
     append(run, *lines[:3], lines[3][:50])
     assert solver(progress)["finished"] == 3
     append(run, lines[3][50:], lines[4])
-    first, again = solver(progress), solver(RunProgress(run))
-    assert first == again
+    first, reread = solver(progress), solver(RunProgress(run))
+    assert first == reread
     assert (first["finished"], first["n"]) == (5, COUNT)
     # A repeated line counts once.
     append(run, lines[0])
@@ -125,12 +125,12 @@ def test_failures_are_counted_by_kind_until_the_question_is_finished(run: RunFol
 
 
 def test_the_rate_is_of_the_last_questions_since_the_command_began(run: RunFolder) -> None:
-    manifest, began = run.manifest, 1_800_000_000.0
-    at = datetime.fromtimestamp(began, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    manifest, start_s = run.manifest, 1_800_000_000.0
+    at = datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run.write_manifest({**manifest, "commands": [{"at": at, "command": "hybrid run", "commit": None}]})
     attempts = [read_attempt(line) for line in lines_of(run)]
     # Four questions of an earlier command, days before, and three that start ten seconds apart.
-    starts = [1.0, 2.0, 3.0, 4.0, began + 5, began + 15, began + 25]
+    starts = [1.0, 2.0, 3.0, 4.0, start_s + 5, start_s + 15, start_s + 25]
     timed = [replace(attempt, started=start, seconds=1.0) for attempt, start in zip(attempts, starts, strict=False)]
     progress = RunProgress(run)
     append(run, *(attempt_line(attempt) + b"\n" for attempt in timed[:5]))
@@ -188,9 +188,9 @@ def test_numbers_that_are_not_finite_hide_no_other_run(run: RunFolder) -> None:
     with ViewedRun(run) as viewed, listening(PageServer([viewed])) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         connection.request("GET", "/progress.json")
-        (shown,) = json.loads(connection.getresponse().read(), parse_constant=pytest.fail)["runs"]
+        (run_state,) = json.loads(connection.getresponse().read(), parse_constant=pytest.fail)["runs"]
         connection.close()
-    assert None in [item["seconds"] for item in shown["newest"]]
+    assert None in [item["seconds"] for item in run_state["newest"]]
 
 
 def test_a_run_that_is_being_written_is_running(run: RunFolder) -> None:
@@ -206,11 +206,13 @@ def test_the_page_shows_runs_as_they_go_on(run: RunFolder, tmp_path: Path, brows
     lines, later = lines_of(run), RunFolder(tmp_path / "later")
     name = read_attempt(lines[0]).id
     runs = [ViewedRun(run), ViewedRun(later)]
-    said = list[str]()
+    problems = list[str]()
     with runs[0], runs[1], listening(PageServer(runs)) as server:
         page = browser.new_page(viewport=DESK)
-        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on(
+            "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
+        )
+        page.on("pageerror", lambda error: problems.append(str(error)))
         try:
             page.goto(server.url)
             expect(page.locator("#state")).to_have_text("0 of 2 running, 1 not begun")
@@ -234,4 +236,4 @@ def test_the_page_shows_runs_as_they_go_on(run: RunFolder, tmp_path: Path, brows
             assert page.url.startswith(f"{server.url}2/")
         finally:
             page.close()
-    assert said == []
+    assert problems == []

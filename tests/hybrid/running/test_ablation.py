@@ -15,9 +15,9 @@ TOOLS_OFFERED = st.lists(st.sampled_from(names("tools")), min_size=1, max_size=8
 
 
 @given(TOOLS_OFFERED, st.data())
-def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], drawn: st.DataObject) -> None:
-    vary = drawn.draw(st.one_of(st.none(), st.lists(st.sampled_from(tools_offered), min_size=1)))
-    leave_out, add_one = drawn.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], data: st.DataObject) -> None:
+    vary = data.draw(st.one_of(st.none(), st.lists(st.sampled_from(tools_offered), min_size=1)))
+    leave_out, add_one = data.draw(st.sampled_from([(True, True), (True, False), (False, True)]))
     plan = ablation(tools_offered, vary, leave_out=leave_out, add_one=add_one)
     values = [tools_of(run) for run in plan.runs]
     assert plan.tools_offered == values[0] == tuple(tools_offered)
@@ -35,6 +35,8 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], dr
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_ablated_is_refused"))
-def test_what_cannot_be_ablated_is_refused(tools_offered: tuple[str, ...], options: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_what_cannot_be_ablated_is_refused(
+    tools_offered: tuple[str, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
         ablation(tools_offered, **options)

@@ -88,7 +88,7 @@ def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: py
     """20,000 questions on 200 pictures: each is written twice and read once, and the clusters are computed once."""
     calls: Counter[str] = Counter()
 
-    def counted(place: type, name: str) -> None:
+    def count_calls_of(place: type, name: str) -> None:
         function = getattr(place, name)
 
         def call(*args: Any) -> Any:
@@ -97,10 +97,10 @@ def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: py
 
         monkeypatch.setattr(place, name, call)
 
-    counted(JoinedUnits, "root")
-    counted(JoinedUnits, "joined")
-    counted(QuestionSpool, "add")
-    counted(Records, "__getitem__")
+    count_calls_of(JoinedUnits, "root")
+    count_calls_of(JoinedUnits, "joined")
+    count_calls_of(QuestionSpool, "add")
+    count_calls_of(Records, "__getitem__")
     pictures = [StoredImage(f"{number:064x}", 4, 4, "image/png") for number in range(200)]
     rows = [replace(row(f"a{number}"), images=(pictures[number % 200],)) for number in range(20_000)]
     assert len(choose_ids({"a": list(rows)}, None)) == 20_000

@@ -101,7 +101,7 @@ def test_a_batch_that_stays_unknown_is_sent_again_once(
     config: RunConfig, model: str, timer: JumpingTimer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = replace(config, model=model)
-    behaviour = Behaviour(looks=0, unknown=lambda number, _: number == 0, listed=lambda number: number > 0)
+    behaviour = Behaviour(looks=0, unknown=lambda number, _: number == 0, is_in_list=lambda number: number > 0)
     with batch_server(behaviour) as server:
         assert ask(config, server).failures == ()
         assert (sizes(server), server.files) == ([6, 6], {})
@@ -113,7 +113,7 @@ def test_a_batch_that_stays_unknown_is_sent_again_once(
 @ALL
 def test_a_server_that_knows_no_batch_is_sent_two(config: RunConfig, model: str) -> None:
     config = replace(config, model=model)
-    with batch_server(Behaviour(looks=0, unknown=lambda *_: True, listed=lambda _: False)) as server:
+    with batch_server(Behaviour(looks=0, unknown=lambda *_: True, is_in_list=lambda _: False)) as server:
         end = ask(config, server)
         assert sizes(server) == [6, 6]
         assert end.answered == 0
@@ -149,7 +149,7 @@ def test_an_old_batch_is_looked_for_a_shorter_time(config: RunConfig, model: str
             timer.now += 2 * follow.YOUNG_S
         return number == 0
 
-    with batch_server(Behaviour(looks=0, unknown=unknown, listed=lambda number: number > 0)) as server:
+    with batch_server(Behaviour(looks=0, unknown=unknown, is_in_list=lambda number: number > 0)) as server:
         assert ask(replace(config, model=model), server).failures == ()
         assert sizes(server) == [6, 6]
     assert timer.now < 2 * follow.YOUNG_S + follow.MISSING_YOUNG_S
@@ -159,7 +159,7 @@ def test_an_old_batch_is_looked_for_a_shorter_time(config: RunConfig, model: str
 @pytest.mark.parametrize(("calls", "batches", "answered"), [(20, 2, 6), (12, 1, 0), (7, 1, 0)])
 def test_what_was_lost_counts_as_paid(config: RunConfig, model: str, calls: int, batches: int, answered: int) -> None:
     config = replace(config, model=model, run_limits=RunLimits(model_calls=calls))
-    behaviour = Behaviour(looks=0, unknown=lambda number, _: number == 0, listed=lambda number: number > 0)
+    behaviour = Behaviour(looks=0, unknown=lambda number, _: number == 0, is_in_list=lambda number: number > 0)
     with batch_server(behaviour) as server:
         end = ask(config, server)
         assert (len(server.batches), end.answered) == (batches, answered)
@@ -268,7 +268,7 @@ def test_a_gateway_that_gave_up_is_no_reason_to_create_a_batch_twice(config: Run
 
 @ALL
 def test_a_batch_whose_creation_is_never_confirmed_counts_as_lost(config: RunConfig, model: str) -> None:
-    with batch_server(Behaviour(looks=0, loses_answer={0, 1, 2, 3}, listed=lambda _: False)) as server:
+    with batch_server(Behaviour(looks=0, loses_answer={0, 1, 2, 3}, is_in_list=lambda _: False)) as server:
         end = ask(replace(config, model=model), server)
         assert (end.answered, sizes(server)) == (0, [6, 6])
         assert set(server.accepted.values()) == {2}
@@ -322,9 +322,9 @@ def test_a_line_of_results_without_end_is_read_no_further(
     # Results before the malformed line count, those after it do not.
     with batch_server(Behaviour(looks=0, rewrite=lambda number, data: endless + data if number else data)) as server:
         assert ask(config, server).answered == 6
-    before = replace(config, out=config.out and config.out.with_name("behind"))
+    other_run = replace(config, out=config.out and config.out.with_name("behind"))
     with batch_server(Behaviour(looks=0, rewrite=lambda _, data: endless + data)) as server:
-        assert ask(before, server).answered == 0
+        assert ask(other_run, server).answered == 0
         assert sizes(server) == [6, 6]
     assert "the rest is left out" in caplog.text
 

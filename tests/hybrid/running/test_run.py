@@ -38,7 +38,7 @@ async def test_a_refused_configuration_ends_the_run(config: RunConfig, fakes: An
     run, model = watched(replace(config, concurrency=2), fakes, refused)
     with pytest.raises(ModelRefused, match="the key is wrong"):
         await ran(run)
-    assert len(model.asked) <= 2
+    assert len(model.question_ids) <= 2
     assert attempts(run) == {}
 
 
@@ -54,7 +54,7 @@ async def test_another_configuration_is_refused_with_the_difference(
     for line in lines:
         assert any(message.strip().startswith(line) for message in text)
     assert len(text) == len(lines) + 2
-    assert model.asked == []
+    assert model.question_ids == []
 
 
 async def test_changed_data_or_recordings_are_another_configuration(

@@ -31,9 +31,9 @@ def test_purposes_never_share_a_stream(key: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("purpose", OWN)
 @given(st.lists(NUMBERS, min_size=1, max_size=4), st.lists(NUMBERS, min_size=1, max_size=4))
-def test_a_key_is_one_stream_and_two_never_share_it(purpose: Purpose, one: list[int], other: list[int]) -> None:
-    assert first(generator(purpose, *one)) == first(generator(purpose, *one))
-    assert (first(generator(purpose, *one)) == first(generator(purpose, *other))) == (one == other)
+def test_a_key_is_one_stream_and_two_never_share_it(purpose: Purpose, key: list[int], other_key: list[int]) -> None:
+    assert first(generator(purpose, *key)) == first(generator(purpose, *key))
+    assert (first(generator(purpose, *key)) == first(generator(purpose, *other_key))) == (key == other_key)
 
 
 @given(KEYS)

@@ -20,11 +20,11 @@ from tests.hybrid.scoring.sections.test_unchanged import content_of
 def test_all_sections_and_the_table_read_an_attempt_once(
     tmp_path: Path, synthetic_runs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = synthetic_runs.write(tmp_path, size=6)
-    compare_paths([made.real])
+    folders = synthetic_runs.write(tmp_path, size=6)
+    compare_paths([folders.real])
     reads = Counter[bytes]()
 
-    def counted(read: Any) -> Any:
+    def count_reads(read: Any) -> Any:
         def reading(line: bytes) -> Attempt:
             reads[line] += 1
             attempt: Attempt = read(line)
@@ -33,8 +33,8 @@ def test_all_sections_and_the_table_read_an_attempt_once(
         return reading
 
     for name in ("read_attempt", "without_steps"):
-        monkeypatch.setattr(attempts, name, counted(getattr(attempts, name)))
-    solvers = compare_paths([made.real]).solvers
+        monkeypatch.setattr(attempts, name, count_reads(getattr(attempts, name)))
+    solvers = compare_paths([folders.real]).solvers
     assert len(results(compare(solvers))) > 10
     assert len(QuestionTable(solvers)) == 3 * 18
     assert set(reads.values()) == {1}
@@ -44,8 +44,8 @@ def test_all_sections_and_the_table_read_an_attempt_once(
 def test_cost_is_known_without_readable_steps(tmp_path: Path, synthetic_runs: Any) -> None:
     run = synthetic_runs.from_letters(tmp_path / "run", {"controller": {"Jigsaw": "r"}}, costing=synthetic_runs.calling)
     path = run.path / "controller" / "attempts.jsonl"
-    whole = run.recorded("controller")
-    expected = asks_of(whole, "val_Jigsaw_1")
+    recorded = run.recorded("controller")
+    expected = asks_of(recorded, "val_Jigsaw_1")
     path.write_text(path.read_text().replace('"kind":"tool"', '"kind":"toil"'))
     # The extent of the changed file is in the manifest, so its line is only parsed on access.
     extent = vars(run.measure("controller/attempts.jsonl").extent)

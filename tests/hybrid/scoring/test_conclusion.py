@@ -276,7 +276,9 @@ def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
     def of_task(value: float, p_holm: float) -> Result:
         return Result("differences", "difference", FRACTION, value, low=value - 0.05, high=value + 0.05, p_holm=p_holm)
 
-    rows = [of_task(*each) for each in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))]
+    rows = [
+        of_task(*facts) for facts in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))
+    ]
     assert [row.value for row in _held_of(rows, -1)] == [-0.3, -0.1]
     assert [row.value for row in _held_of(rows, 1)] == [0.3, 0.2]
 

@@ -37,7 +37,7 @@ def test_each_solver_has_its_own_counts() -> None:
     ]
     assert limits(of("a", "25r 3f"), of("b", "28r")) == ["failed and left out: a 3 of 28", RECORDED]
     assert limits(of("a", "25r"), of("b", "25r", open=3)) == ["not finished yet: b 3 of 28", RECORDED]
-    none = [replace(each, unanswered="wrong") for each in (of("b", "20r 16w"), of("c", "6r 30u"))]
+    none = [replace(solver, unanswered="wrong") for solver in (of("b", "20r 16w"), of("c", "6r 30u"))]
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
 
 
@@ -83,8 +83,8 @@ def test_the_power_is_that_of_the_pair_that_detects_least(words: tuple[str, ...]
 
 def test_a_question_that_failed_does_not_add_to_the_power() -> None:
     options = ComparisonOptions(allow_failed=True)
-    said = limits(of("a", "30r 4w 1f"), of("b", "20r 15w"), options=options)
-    assert said[-1] == "this run can detect differences of about 24 points (80% power, 34 questions)"
+    lines = limits(of("a", "30r 4w 1f"), of("b", "20r 15w"), options=options)
+    assert lines[-1] == "this run can detect differences of about 24 points (80% power, 34 questions)"
 
 
 @pytest.mark.parametrize(
@@ -109,9 +109,9 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
         synthetic_runs.from_letters(tmp_path / "blank", blank, tool_output="blank", **costing).path,
     ]
     comparison = compare_paths(paths).comparison
-    said = list(limits_of(ConclusionRows(comparison), comparison.groups))
+    lines = list(limits_of(ConclusionRows(comparison), comparison.groups))
     # The specialist's abstentions have a sentence of their own; as a guess the blank tools are half right.
-    assert said == [
+    assert lines == [
         "unanswered questions count as wrong: controller 2 of 40, mllm 1 of 40, controller [blank] 36 of 40",
         "with no answer counted as a guess, controller is not significantly different from controller [blank]",
         "this run can detect differences of about 17 points (80% power, 40 questions)",

@@ -405,7 +405,7 @@ def test_a_majority_by_brute_force() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unchanged", "wanted"),
+    ("unchanged", "endings"),
     [
         (0, {"words.open": "no significant difference."}),
         (12, {"words.open": "no significant difference; 12 of 40 tool outputs kept their words."}),
@@ -418,12 +418,12 @@ def test_a_majority_by_brute_force() -> None:
         ),
     ],
 )
-def test_outputs_that_kept_their_words_are_counted(tmp_path: Path, unchanged: int, wanted: dict[str, str]) -> None:
-    right, called = np.arange(40) % 3 > 0, np.ones(40, bool)
+def test_outputs_that_kept_their_words_are_counted(tmp_path: Path, unchanged: int, endings: dict[str, str]) -> None:
+    right, has_call = np.arange(40) % 3 > 0, np.ones(40, bool)
     versions = [f"{UNCHANGED}1"] * unchanged + ["1"] * (40 - unchanged)
-    other = {"controller": DrawnSolver(np.roll(right, 1), called, versions=versions)}
-    real = {"controller": DrawnSolver(right, called), "mllm": DrawnSolver(right)}
+    other = {"controller": DrawnSolver(np.roll(right, 1), has_call, versions=versions)}
+    real = {"controller": DrawnSolver(right, has_call), "mllm": DrawnSolver(right)}
     comparison = comparison_of(tmp_path, puzzles(40), real=real, paraphrased=other)
-    said = {name: text for name, text in sentences(comparison).items() if name.startswith("words.")}
-    assert said.keys() == wanted.keys()
-    assert all(said[name].endswith(text) for name, text in wanted.items()), said
+    texts = {name: text for name, text in sentences(comparison).items() if name.startswith("words.")}
+    assert texts.keys() == endings.keys()
+    assert all(texts[name].endswith(text) for name, text in endings.items()), texts

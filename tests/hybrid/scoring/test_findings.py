@@ -252,11 +252,11 @@ def test_unchanged_attempts_are_read_once_and_changed_ones_again(
     read: list[str] = []
     line = Recorded.line
 
-    def counted(recorded: Recorded, name: str) -> bytes:
+    def read_and_count(recorded: Recorded, name: str) -> bytes:
         read.append(name)
         return line(recorded, name)
 
-    monkeypatch.setattr(Recorded, "line", counted)
+    monkeypatch.setattr(Recorded, "line", read_and_count)
     scored = score_attempts(tmp_path, [attempt(A, identity="one"), attempt(A, identity="gone")])
     first = outputs_by_question(scored)
     read.clear()

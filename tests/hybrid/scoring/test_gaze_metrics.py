@@ -39,13 +39,13 @@ def random_case(seed: int) -> tuple[Any, Any, Any]:
 def test_both_auc_count_pairs(seed: int) -> None:
     values, fixations, others = random_case(seed)
     pixels = set(map(tuple, fixations.tolist()))
-    away = [pixel for pixel in np.ndindex(values.shape) if pixel not in pixels]
-    if away:
-        expected = counted_auc([values[pixel] for pixel in pixels], [values[pixel] for pixel in away])
+    other_pixels = [pixel for pixel in np.ndindex(values.shape) if pixel not in pixels]
+    if other_pixels:
+        expected = counted_auc([values[pixel] for pixel in pixels], [values[pixel] for pixel in other_pixels])
         assert metrics.auc_judd(values, fixations) == pytest.approx(expected)
     # Each fixation counts, even if two are at one pixel.
     pairs = [[values[tuple(pixel)] for pixel in side.tolist()] for side in (fixations, others)]
-    counts = metrics.counted(others, values.shape)
+    counts = metrics.count_fixations(others, values.shape)
     assert metrics.shuffled_auc(values, fixations, counts) == pytest.approx(counted_auc(*pairs))
 
 
@@ -59,8 +59,8 @@ def test_auc_of_a_map_that_is_highest_where_people_look() -> None:
     perfect[1, 2] = 1
     assert metrics.auc_judd(perfect, np.array([[1, 2]])) == 1.0
     assert metrics.auc_judd(-perfect, np.array([[1, 2]])) == 0.0
-    every = np.array(list(np.ndindex(4, 4)))
-    assert metrics.auc_judd(perfect, every) == 0.5
+    all_pixels = np.array(list(np.ndindex(4, 4)))
+    assert metrics.auc_judd(perfect, all_pixels) == 0.5
 
 
 def test_a_constant_map_is_worth_chance_and_never_perfect() -> None:
@@ -68,7 +68,7 @@ def test_a_constant_map_is_worth_chance_and_never_perfect() -> None:
     for flat in (FLAT, FLAT * 0, FLAT + np.array([[0, 1e-17, 0], [0, 0, 0]])):
         assert metrics.nss(flat, FIXATIONS) == 0.0
         assert metrics.auc_judd(flat, FIXATIONS) == 0.5
-        assert metrics.shuffled_auc(flat, FIXATIONS, metrics.counted(np.array([[0, 0]]), flat.shape)) == 0.5
+        assert metrics.shuffled_auc(flat, FIXATIONS, metrics.count_fixations(np.array([[0, 0]]), flat.shape)) == 0.5
         assert metrics.cc(flat, fixed) == 0.0
         assert metrics.kl(flat, fixed) == pytest.approx(float((fixed * np.log(6 * fixed)).sum()))
         assert metrics.kl(flat, fixed) > 0
@@ -92,11 +92,11 @@ def test_information_gain_is_in_bits() -> None:
 
 
 def test_the_density_has_sum_one_and_its_mode_at_the_fixation() -> None:
-    made = metrics.blurred(np.array([[10, 20], [10, 20], [30, 5]]), (40, 40), 2.0)
-    assert made.sum() == pytest.approx(1.0)
-    assert np.unravel_index(int(made.argmax()), made.shape) == (10, 20)
+    density = metrics.blurred(np.array([[10, 20], [10, 20], [30, 5]]), (40, 40), 2.0)
+    assert density.sum() == pytest.approx(1.0)
+    assert np.unravel_index(int(density.argmax()), density.shape) == (10, 20)
     # A Gaussian: at two standard deviations exp(-2) of the mode.
-    assert made[14, 20] / made[10, 20] == pytest.approx(math.exp(-2), abs=0.01)
+    assert density[14, 20] / density[10, 20] == pytest.approx(math.exp(-2), abs=0.01)
 
 
 def path(*points: tuple[float, float, float]) -> Any:
@@ -125,22 +125,22 @@ def test_scanmatch() -> None:
     assert 1 > metrics.scanmatch(path(LEFT), near) > metrics.scanmatch(path(LEFT), far) > 0
 
 
-def brute_alignment(worth: Any) -> float:
+def brute_alignment(similarity: Any) -> float:
     """Return the best of all ways to pair two sequences in order."""
-    rows, columns = worth.shape
+    rows, columns = similarity.shape
     best = 0.0
     for count in range(1, min(rows, columns) + 1):
         for a in itertools.combinations(range(rows), count):
             for b in itertools.combinations(range(columns), count):
-                best = max(best, sum(worth[i, j] for i, j in zip(a, b, strict=True)))
+                best = max(best, sum(similarity[i, j] for i, j in zip(a, b, strict=True)))
     return best
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_the_alignment_is_the_best_of_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    worth = rng.normal(size=rng.integers(1, 6, 2))
-    assert metrics.needleman_wunsch(worth) == pytest.approx(brute_alignment(worth))
+    similarity = rng.normal(size=rng.integers(1, 6, 2))
+    assert metrics.needleman_wunsch(similarity) == pytest.approx(brute_alignment(similarity))
 
 
 def test_the_sequence_score_aligns_clusters() -> None:
@@ -164,25 +164,25 @@ def test_clusters_of_fixations() -> None:
     rng = np.random.default_rng(0)
     centres = np.array([[0.2, 0.2], [0.8, 0.3], [0.5, 0.9]])
     points = np.concatenate([centre + rng.normal(0, 0.01, (10, 2)) for centre in centres])
-    found = metrics.fixation_clusters(points, 0.1)
-    assert len(found) == 3
-    assert sorted(metrics.nearest(found, centres).tolist()) == [0, 1, 2]
-    assert np.abs(found - centres[metrics.nearest(found, centres)]).max() < 0.02
+    clusters = metrics.fixation_clusters(points, 0.1)
+    assert len(clusters) == 3
+    assert sorted(metrics.nearest(clusters, centres).tolist()) == [0, 1, 2]
+    assert np.abs(clusters - centres[metrics.nearest(clusters, centres)]).max() < 0.02
 
 
 def test_a_constant_map_is_not_ranked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(np, "unique")
-    counts = metrics.counted(np.array([[0, 0]]), (2, 3))
+    counts = metrics.count_fixations(np.array([[0, 0]]), (2, 3))
     assert metrics.shuffled_auc(FLAT, FIXATIONS, counts) == metrics.auc_judd(FLAT, FIXATIONS) == 0.5
 
 
 def test_scanmatch_holds_no_matrix_of_all_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     align, lazy = metrics.needleman_wunsch, []
 
-    def aligned(worth: Any) -> float:
-        lazy.append(iter(worth) is worth)
-        return align(worth)
+    def align_lazily(similarity: Any) -> float:
+        lazy.append(iter(similarity) is similarity)
+        return align(similarity)
 
-    monkeypatch.setattr(metrics, "needleman_wunsch", aligned)
+    monkeypatch.setattr(metrics, "needleman_wunsch", align_lazily)
     assert metrics.scanmatch(path(LEFT, RIGHT), path(LEFT, RIGHT)) == pytest.approx(1.0)
     assert lazy == [True], "rows are made one after another"

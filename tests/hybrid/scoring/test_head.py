@@ -77,12 +77,12 @@ def test_generated_questions_beside_a_split_are_a_part(synthetic_runs: Any, tmp_
     synthetic_runs.from_letters(tmp_path / "made", {"mllm": {"Counting": "rw"}})
     rewrite(tmp_path / "real", data={"kind": "folder", "sha256": "0"})
     rewrite(tmp_path / "made", data={"kind": "sample", "seed": 0})
-    real, made = (compare_paths([tmp_path / name]).solvers for name in ("real", "made"))
-    head = head_of([*real, *made])
+    real, generated = (compare_paths([tmp_path / name]).solvers for name in ("real", "made"))
+    head = head_of([*real, *generated])
     assert head[1:4] == ("BLINK val", "and generated questions", "5 questions, 0 of them put to every solver")
     line = " | ".join(head)
     assert "\x1b[33m\x1b[1mgenerated questions\x1b[0m" in paint_head(f"{line}\n\nrest", "text")
-    assert head_of(made)[1:3] == ("BLINK", "generated questions")
+    assert head_of(generated)[1:3] == ("BLINK", "generated questions")
 
 
 def test_two_splits_are_both_named_and_the_only_one_is_not(runs: Path) -> None:

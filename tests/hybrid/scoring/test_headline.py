@@ -34,7 +34,7 @@ def comparison(synthetic_runs: Any, tmp_path: Path) -> Comparison:
     # A solver's name in a comparison may differ from that in its run.
     solvers = compare_paths(paths).solvers
     return compare(
-        [replace(each, solver="specialist (rules)") if each.solver == "specialist" else each for each in solvers]
+        [replace(item, solver="specialist (rules)") if item.solver == "specialist" else item for item in solvers]
     )
 
 
@@ -86,8 +86,8 @@ def test_a_task_without_answers_has_a_value_except_for_a_specialist(synthetic_ru
 
 def test_chosen_pairs_choose_the_baselines_and_the_signs(comparison: Comparison) -> None:
     pairs = (("controller", "mllm"), ("specialist (rules)", "mllm"), ("controller", "specialist (rules)"))
-    chosen = compare(comparison.solvers, ComparisonOptions(pairs=tuple(SolverPair(*pair) for pair in pairs)))
-    solvers, tasks = headline_tables(chosen)
+    paired = compare(comparison.solvers, ComparisonOptions(pairs=tuple(SolverPair(*pair) for pair in pairs)))
+    solvers, tasks = headline_tables(paired)
     # Of two pairs of one solver the first decides.
     assert solvers.title == "blink: accuracy_macro, differences to controller"
     assert [row[4:] for row in solvers.rows] == [
@@ -205,8 +205,8 @@ def test_a_metric_that_is_no_share_keeps_its_digits() -> None:
     metric = Metric("accuracy_macro", 12.345678, 4, "ratio", cells, share=False)
 
     def in_pixels(scored: Scored) -> Scored:
-        counted = {rule: Counted(value.scores, (metric,)) for rule, value in scored.counted.items()}
-        return replace(scored, counted=counted)
+        by_rule = {rule: Counted(value.scores, (metric,)) for rule, value in scored.counted.items()}
+        return replace(scored, counted=by_rule)
 
     (table,) = headline_tables(compare([in_pixels(solver("a", {"Jigsaw": "rrrw"}))]))
     assert table.rows[0][1] == "12.35"

@@ -49,8 +49,8 @@ def pair(state: str, split: AnswerSplit | None = None, **facts: Any) -> Headline
     return HeadlinePair(*solvers, (row(state),), split=split, **facts)
 
 
-def split(both: str | None, answering: str) -> AnswerSplit:
-    return AnswerSplit(row(answering), row("open"), None if both is None else row(both), (3, 0))
+def split(shared: str | None, answering: str) -> AnswerSplit:
+    return AnswerSplit(row(answering), row("open"), None if shared is None else row(shared), (3, 0))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_state_is_where_the_interval_lies(ends: str, state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "both", "answering", "claim"),
+    ("state", "shared", "answering", "claim"),
     [
         ("more", "more", "open", "more"),
         ("more", "more", "more", "more"),
@@ -90,19 +90,19 @@ def test_a_state_is_where_the_interval_lies(ends: str, state: str) -> None:
     ],
 )
 def test_a_difference_is_claimed_where_the_answers_to_the_same_questions_show_it(
-    state: str, both: str | None, answering: str, claim: str
+    state: str, shared: str | None, answering: str, claim: str
 ) -> None:
-    assert pair(state, split(both, answering)).claim == claim
+    assert pair(state, split(shared, answering)).claim == claim
 
 
 @pytest.mark.parametrize(("state", "claim"), [("more", "others"), ("less", "others"), ("open", "split")])
 def test_a_difference_on_other_questions_is_none_from_more_answers(state: str, claim: str) -> None:
-    both = "more" if state == "open" else "open"
-    assert pair(state, replace(split(both, state), more_answered=False)).claim == claim
+    shared = "more" if state == "open" else "open"
+    assert pair(state, replace(split(shared, state), more_answered=False)).claim == claim
 
 
 @pytest.mark.parametrize(
-    ("state", "both", "answering", "matters"),
+    ("state", "shared", "answering", "matters"),
     [
         ("more", "more", "open", False),
         ("open", "open", "open", False),
@@ -113,9 +113,9 @@ def test_a_difference_on_other_questions_is_none_from_more_answers(state: str, c
     ],
 )
 def test_parts_are_printed_if_they_say_something_else(
-    state: Any, both: str | None, answering: str, matters: bool
+    state: Any, shared: str | None, answering: str, matters: bool
 ) -> None:
-    assert split(both, answering).matters(state) is matters
+    assert split(shared, answering).matters(state) is matters
 
 
 def test_the_rule_goes_before_the_weights_of_tasks_and_these_before_the_parts() -> None:
@@ -209,12 +209,12 @@ def test_a_mean_over_tasks_is_uneven_if_all_questions_say_something_else(
     ],
 )
 def test_a_row_in_the_other_order_of_its_solvers(quantity: str, other_way: str, changes_sign: bool) -> None:
-    given = Result("differences", quantity, FRACTION, 0.1, "a", "b", low=-0.05, high=0.2)
-    assert turned(given, ("a", "b")) is given
-    after = turned(given, ("b", "a"))
+    result = Result("differences", quantity, FRACTION, 0.1, "a", "b", low=-0.05, high=0.2)
+    assert turned(result, ("a", "b")) is result
+    after = turned(result, ("b", "a"))
     assert (after.a, after.b, after.quantity) == ("b", "a", other_way)
     assert (after.value, after.low, after.high) == ((-0.1, -0.2, 0.05) if changes_sign else (0.1, -0.05, 0.2))
-    assert turned(after, ("a", "b")) == given
+    assert turned(after, ("a", "b")) == result
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[Conclusio
 
 
 def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> None:
-    rows, comparison, there = pair_of({"Jigsaw": "r" * 10 + "w" * 30}, {"Jigsaw": "w" * 4 + "r" * 31 + "w" * 5})
+    rows, comparison, forward = pair_of({"Jigsaw": "r" * 10 + "w" * 30}, {"Jigsaw": "w" * 4 + "r" * 31 + "w" * 5})
     back = rows.pair(comparison.named("b"), comparison.named("a"))
-    assert (there.state, there.right, there.n, there.none, there.failed, there.asked) == (
+    assert (forward.state, forward.right, forward.n, forward.none, forward.failed, forward.asked) == (
         "more",
         (10, 31),
         40,
@@ -292,22 +292,22 @@ def test_a_pair_in_both_orders_has_both_counts_and_opposite_differences() -> Non
         40,
     )
     assert (back.state, back.right, back.n) == ("less", (31, 10), 40)
-    assert there.values == back.values[::-1] == (0.25, 0.775)
-    assert [metric.value for metric in there.metrics or ()] == [0.25, 0.775]
+    assert forward.values == back.values[::-1] == (0.25, 0.775)
+    assert [metric.value for metric in forward.metrics or ()] == [0.25, 0.775]
     assert [metric.value for metric in back.metrics or ()] == [0.775, 0.25]
-    assert there.rows[0].value == pytest.approx(0.525)
+    assert forward.rows[0].value == pytest.approx(0.525)
     assert back.rows[0].value == pytest.approx(-0.525)
-    assert (there.split, there.other_rule, there.over_all) == (None, None, None)
+    assert (forward.split, forward.other_rule, forward.over_all) == (None, None, None)
 
 
 def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> None:
-    rows, comparison, there = pair_of({"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 40})
-    a, b, given = comparison.named("a"), comparison.named("b"), rows.of("differences")
+    rows, comparison, pair = pair_of({"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 40})
+    a, b, differences = comparison.named("a"), comparison.named("b"), rows.of("differences")
     # A task may have a row of the same metric. Without a common headline, no metric has counts.
-    of_task = (replace(each, group="Jigsaw", value=0.5) for each in given if each.metric == there.rows[0].metric)
-    rows._by_section = {"differences": (*given, *of_task)}
-    assert rows.pair(a, b).rows == there.rows != ()
-    rows._by_section = {"differences": tuple(each for each in given if each.quantity != "helped" or each.group)}
+    of_task = (replace(row, group="Jigsaw", value=0.5) for row in differences if row.metric == pair.rows[0].metric)
+    rows._by_section = {"differences": (*differences, *of_task)}
+    assert rows.pair(a, b).rows == pair.rows != ()
+    rows._by_section = {"differences": tuple(row for row in differences if row.quantity != "helped" or row.group)}
     assert rows.pair(a, b).rows == ()
 
 
@@ -324,16 +324,16 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
     ],
 )
 def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unanswered: tuple[int, int] | None) -> None:
-    rows, comparison, there = pair_of({"Jigsaw": a}, {"Jigsaw": b})
+    rows, comparison, forward = pair_of({"Jigsaw": a}, {"Jigsaw": b})
     back = rows.pair(comparison.named("b"), comparison.named("a"))
-    assert (there.claim, back.claim) == (claim, {"more": "less"}.get(claim, claim))
-    assert there.none == (a.count("a"), b.count("a"))
-    assert (there.split and there.split.unanswered) == unanswered
+    assert (forward.claim, back.claim) == (claim, {"more": "less"}.get(claim, claim))
+    assert forward.none == (a.count("a"), b.count("a"))
+    assert (forward.split and forward.split.unanswered) == unanswered
     assert (back.split and back.split.unanswered) == (unanswered and unanswered[::-1])
     values, common = {"r": 1.0, "w": 0.0, "a": 0.5}, [(x, y) for x, y in zip(a, b, strict=True) if "a" not in x + y]
     of_all, better = (sum(values[y] - values[x] for x, y in pairs) / 40 for pairs in (zip(a, b, strict=True), common))
-    assert there.rows[0].value == pytest.approx(of_all)
-    for pair, sign in ((there, 1), (back, -1)) if unanswered else ():
+    assert forward.rows[0].value == pytest.approx(of_all)
+    for pair, sign in ((forward, 1), (back, -1)) if unanswered else ():
         assert pair.split is not None
         assert pair.split.better.value == pytest.approx(sign * better)
         assert pair.split.answering.value == pytest.approx(sign * (of_all - better))
@@ -373,31 +373,31 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
     ],
 )
 def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) -> None:
-    there = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2]
-    assert words in str(there.fields()["split"])
+    pair = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2]
+    assert words in str(pair.fields()["split"])
 
 
 def test_a_difference_of_0_from_answering_is_of_no_more_answers() -> None:
     # b answers 20 questions more, but both gain the same half points by answering.
     a, b = "a" * 40 + "r" * 15 + "w" * 5 + "rw" * 30, "r" * 25 + "w" * 15 + "a" * 20 + "rw" * 30
-    there = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2].split
-    assert there is not None
-    assert (there.answering.value, there.more_answered) == (0, False)
+    split = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2].split
+    assert split is not None
+    assert (split.answering.value, split.more_answered) == (0, False)
 
 
 def test_a_pair_that_was_not_tested_has_no_parts() -> None:
-    there = pair_of({"Jigsaw": "w" * 30 + "a" * 9 + "f"}, {"Jigsaw": "r" * 40})[2]
-    assert (there.state, there.split, there.failed, there.asked, there.n) == ("failed", None, 1, 40, 39)
-    assert (there.other_rule, there.over_all) == (None, None)
+    pair = pair_of({"Jigsaw": "w" * 30 + "a" * 9 + "f"}, {"Jigsaw": "r" * 40})[2]
+    assert (pair.state, pair.split, pair.failed, pair.asked, pair.n) == ("failed", None, 1, 40, 39)
+    assert (pair.other_rule, pair.over_all) == (None, None)
 
 
 def test_the_other_rule_is_applied_to_the_mean_over_tasks() -> None:
     small = {"Counting": "w" * 10}
     # As a guess b gains 15 of 60 on one of two tasks; as wrong it loses 3 of 60.
-    there = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
-    assert there.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
-    assert there.other_rule is not None
-    assert there.other_rule.value == pytest.approx(-3 / 60 / 2)
+    pair = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
+    assert pair.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
+    assert pair.other_rule is not None
+    assert pair.other_rule.value == pytest.approx(-3 / 60 / 2)
 
 
 def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -> None:
@@ -410,20 +410,20 @@ def test_a_mean_over_repetitions_or_with_credit_is_no_count_of_right_answers() -
 
 
 def test_solvers_of_other_questions_have_no_metric_in_common() -> None:
-    there = pair_of({"Jigsaw": "w" * 40}, {"Counting": "r" * 40})[2]
-    assert (there.state, there.metrics, there.rows) == ("apart", None, ())
+    pair = pair_of({"Jigsaw": "w" * 40}, {"Counting": "r" * 40})[2]
+    assert (pair.state, pair.metrics, pair.rows) == ("apart", None, ())
 
 
 @pytest.mark.parametrize(("small", "state"), [("w" * 10, "less"), ("r" * 10, None)])
 def test_a_mean_over_tasks_is_compared_with_all_questions(small: str, state: State | None) -> None:
     a = {"Jigsaw": "w" * 60, "Counting": "r" * 10}
-    there = pair_of(a, {"Jigsaw": "r" * 20 + "w" * 40, "Counting": small})[2]
-    assert there.metrics is not None
-    assert there.metrics[0].combine == "mean_of_ratios"
-    assert (there.over_all is None) == (state is None)
-    assert there.over_all is None or there.over_all.value == pytest.approx((20 - 10) / 70)
-    assert (there.count, there.right) == ((10, 20 + small.count("r")), None)
-    assert there.claim == ("uneven" if state else "more")
+    pair = pair_of(a, {"Jigsaw": "r" * 20 + "w" * 40, "Counting": small})[2]
+    assert pair.metrics is not None
+    assert pair.metrics[0].combine == "mean_of_ratios"
+    assert (pair.over_all is None) == (state is None)
+    assert pair.over_all is None or pair.over_all.value == pytest.approx((20 - 10) / 70)
+    assert (pair.count, pair.right) == ((10, 20 + small.count("r")), None)
+    assert pair.claim == ("uneven" if state else "more")
 
 
 def test_the_differences_within_tasks_are_those_that_were_tested() -> None:
@@ -448,7 +448,7 @@ def test_the_differences_within_tasks_are_those_that_were_tested() -> None:
 def test_a_task_is_better_by_its_answers(a: str, b: str, is_of_answers: bool) -> None:
     rows, comparison, _ = pair_of({"Jigsaw": a, "Counting": "rw"}, {"Jigsaw": b, "Counting": "rw"})
     of_a, of_b = comparison.named("a"), comparison.named("b")
-    (of_task,) = [each for each in rows.tasks(of_a, of_b) if each.group == "Jigsaw"]
+    (of_task,) = [row for row in rows.tasks(of_a, of_b) if row.group == "Jigsaw"]
     assert rows.is_of_answers(of_a, of_b, of_task) is is_of_answers
 
 

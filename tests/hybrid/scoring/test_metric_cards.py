@@ -158,10 +158,10 @@ def _annotated(folder: Path) -> Comparison:
     """Return a run in which every second call looks at the annotated box."""
     rng, count = np.random.default_rng(0), 12
     request = annotated_questions(rng, count)
-    wanted = [question.evidence[0].place for question in request]
+    targets = [question.evidence[0].place for question in request]
     boxes = [
         [box_around(place) if number % 2 else random_box(rng, 50, 200)]
-        for number, place in enumerate(wanted)
+        for number, place in enumerate(targets)
         if isinstance(place, Box)
     ]
     flags = np.arange(count) % 3 > 0

@@ -23,9 +23,11 @@ ANSWERS = {"r": "A", "w": "B"}
 
 def compared(*words: str, allow_failed: bool = True, **more: str) -> Comparison:
     """Return solvers `a`, `b`, ... and named solvers, which gave these letters to the questions of one task."""
-    named = dict(zip("abcd", words, strict=False)) | {name.replace("_", "@"): word for name, word in more.items()}
+    word_by_name = dict(zip("abcd", words, strict=False)) | {
+        name.replace("_", "@"): word for name, word in more.items()
+    }
     options = ComparisonOptions(allow_failed=allow_failed)
-    return compare([solver(name, {"Jigsaw": word}) for name, word in named.items()], options)
+    return compare([solver(name, {"Jigsaw": word}) for name, word in word_by_name.items()], options)
 
 
 def shared_of(comparison: Comparison, *names: str) -> Overlap:
@@ -39,32 +41,32 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
     shared = shared_of(compared(first, b=second, b_2=third), "a", "b")
     by_solver = [[first], [second, third]]
     # The order is that of the first solver, then questions that only others have.
-    asked = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
-    order = list(dict.fromkeys(n for numbers in asked for n in numbers))
+    numbers_by_solver = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
+    order = list(dict.fromkeys(n for numbers in numbers_by_solver for n in numbers))
     assert shared.ids.tolist() == [f"Jigsaw_{n + 1}" for n in order]
     assert [score.id for score in shared.first] == shared.ids.tolist() == shared.unit.tolist()
     for place, n in enumerate(order):
         letters = [[word[n] for word in words] for words in by_solver]
-        missing = any(set(given) == {"."} for given in letters)
-        lost = not missing and any(set(given) <= {".", "f"} for given in letters)
-        assert (shared.missing[place], shared.lost[place]) == (missing, lost)
-        assert shared.present[place] == shared.kept[place] == (not missing and not lost)
+        missing = any(set(replies) == {"."} for replies in letters)
+        has_failure = not missing and any(set(replies) <= {".", "f"} for replies in letters)
+        assert (shared.missing[place], shared.lost[place]) == (missing, has_failure)
+        assert shared.present[place] == shared.kept[place] == (not missing and not has_failure)
         if not shared.present[place]:
             assert not shared.answered_by_all[place]
             assert not any(flags[place] for flags in shared.unanswered)
             values = zip(letters, shared.correct(), shared.right, strict=True)
             assert all(
                 np.isnan(correct[place]) and right[place] == 0
-                for given, correct, right in values
-                if set(given) == {"."}
+                for replies, correct, right in values
+                if set(replies) == {"."}
             )
             continue
-        counting = [[letter for letter in given if letter in VALUES] for given in letters]
+        counting = [[letter for letter in replies if letter in VALUES] for replies in letters]
         assert [right[place] for right in shared.right] == [fmean(map(VALUES.__getitem__, c)) for c in counting]
-        read = [[ANSWERS[letter] for letter in given if letter in ANSWERS] for given in counting]
+        read = [[ANSWERS[letter] for letter in replies if letter in ANSWERS] for replies in counting]
         assert [answer[place] for answer in shared.answer] == [(answers or [None])[0] for answers in read]
-        assert [flags[place] for flags in shared.unanswered] == ["a" in given for given in counting]
-        assert shared.answered_by_all[place] == all("a" not in given for given in counting)
+        assert [flags[place] for flags in shared.unanswered] == ["a" in replies for replies in counting]
+        assert shared.answered_by_all[place] == all("a" not in replies for replies in counting)
 
 
 def test_a_part_has_its_own_questions_and_knows_the_whole() -> None:
@@ -75,8 +77,8 @@ def test_a_part_has_its_own_questions_and_knows_the_whole() -> None:
     assert [score.id for score in part.first] == part.ids.tolist()
     assert part.present.tolist() == shared.present[places].tolist()
     assert [right.tolist() for right in part.right] == [right[places].tolist() for right in shared.right]
-    assert part.whole is shared
-    assert part.at(np.array([1])).whole is shared
+    assert part.full is shared
+    assert part.at(np.array([1])).full is shared
 
 
 def test_failures_elsewhere_withhold_the_test_of_a_part() -> None:
@@ -218,12 +220,12 @@ def test_metrics_are_of_the_shared_questions_with_a_verdict(seed: int) -> None:
     neither = {(task, n) for task, size in sizes.items() for n in range(size) if n % 6 == 2}
 
     def draw(task: str) -> str:
-        drawn = enumerate(rng.choices("rwaf.", (6, 6, 3, 1, 1), k=sizes[task]))
-        return "".join("n" if (task, n) in neither and letter in VALUES else letter for n, letter in drawn)
+        letters = enumerate(rng.choices("rwaf.", (6, 6, 3, 1, 1), k=sizes[task]))
+        return "".join("n" if (task, n) in neither and letter in VALUES else letter for n, letter in letters)
 
     words = [{task: draw(task) for task in sizes} for _ in "ab"]
     shared = shared_of(compare([solver(name, word) for name, word in zip("ab", words, strict=True)]), "a", "b")
-    asked = {
+    numbers_by_task = {
         task: [n for n in range(size) if {words[0][task][n], words[1][task][n]} <= {*"rwa"}]
         for task, size in sizes.items()
     }
@@ -232,14 +234,18 @@ def test_metrics_are_of_the_shared_questions_with_a_verdict(seed: int) -> None:
         metrics, accuracy = shared.headline(rule), shared.accuracy(rule)  # type: ignore[arg-type]
         assert metrics is not None
         for word, metric, of_all in zip(words, metrics, accuracy, strict=True):
-            credit_of = {task: [values[word[task][n]] for n in numbers] for task, numbers in asked.items()}
+            credit_of = {task: [values[word[task][n]] for n in numbers] for task, numbers in numbers_by_task.items()}
             assert (metric.name, metric.value) == (
                 "accuracy_macro",
                 pytest.approx(fmean(map(fmean, credit_of.values()))),
             )
-            assert (of_all.name, of_all.combine, of_all.n) == ("accuracy", "ratio", sum(map(len, asked.values())))
+            assert (of_all.name, of_all.combine, of_all.n) == (
+                "accuracy",
+                "ratio",
+                sum(map(len, numbers_by_task.values())),
+            )
             assert of_all.value == pytest.approx(fmean(chain(*credit_of.values())))
-            ids = {f"{task}_{n + 1}" for task, numbers in asked.items() for n in numbers}
+            ids = {f"{task}_{n + 1}" for task, numbers in numbers_by_task.items() for n in numbers}
             assert {cell.cluster for cell in of_all.cells} == {cell.cluster for cell in metric.cells} == ids
             assert {cell.stratum for cell in of_all.cells} == {""}
 
@@ -306,14 +312,14 @@ def test_groups_are_tasks_or_values_that_any_solver_knows() -> None:
     levels = {"Jigsaw_1": "low", "Jigsaw_2": "high", "Jigsaw_4": "low", "Counting_1": "none", "Counting_2": "none"}
 
     def with_levels(scored: Scored) -> Scored:
-        counted = {}
+        by_rule = {}
         for rule, value in scored.counted.items():
             scores = tuple(
                 replace(score, groups={"level": levels[score.id]} if score.id in levels else {})
                 for score in value.scores
             )
-            counted[rule] = replace(value, scores=scores)
-        return replace(scored, counted=counted)
+            by_rule[rule] = replace(value, scores=scores)
+        return replace(scored, counted=by_rule)
 
     # The first solver knows no level, and was not asked the first question.
     unknowing = solver("a", {**words, "Jigsaw": ".wnrw"})

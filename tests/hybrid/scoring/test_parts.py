@@ -136,9 +136,9 @@ def test_the_rows_name_the_sides_that_were_chosen() -> None:
     assert row == ("third", "first")
     (part, *_) = parts(comparison, "section", first, second, third, notes=False)
     assert (part.row.a, part.row.b, part.row.note) == ("first", "second", "")
-    both = compare([solver("first", ANSWERS["first"]), solver("first@2", ANSWERS["second"]), solver("second", {})])
-    (once, _, other), flags = both.solvers, (True, False)
-    sizes = [len(next(parts(both, "section", once, other, repeated=flag)).shared.again[0]) for flag in flags]
+    combined = compare([solver("first", ANSWERS["first"]), solver("first@2", ANSWERS["second"]), solver("second", {})])
+    (once, _, other), flags = combined.solvers, (True, False)
+    sizes = [len(next(parts(combined, "section", once, other, repeated=flag)).shared.repetitions[0]) for flag in flags]
     assert sizes == [2, 1]
 
 

@@ -88,8 +88,8 @@ def test_trajectories_of_med_pair_by_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_read_is_named"))
-def test_what_cannot_be_read_is_named(tmp_path: Path, without: str, with_tools: str, named: str) -> None:
-    with pytest.raises(DataError, match=named):
+def test_what_cannot_be_read_is_named(tmp_path: Path, without: str, with_tools: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_pair(*files(tmp_path, without, with_tools))
 
 
@@ -100,9 +100,9 @@ def test_broken_json_is_named_with_its_line(tmp_path: Path) -> None:
 
 def test_a_json_list_is_read_as_the_same_rows_in_lines(tmp_path: Path) -> None:
     rows = [{"id": f"a{n}\u2028", "correct": n % 2, "calls": 1} for n in range(4)]
-    listed = read_pair(*files(tmp_path, json.dumps(rows, indent=1), json.dumps(rows), "json"))
+    from_list = read_pair(*files(tmp_path, json.dumps(rows, indent=1), json.dumps(rows), "json"))
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    assert listed == read_pair(*files(tmp_path, lines, lines, "jsonl"))
+    assert from_list == read_pair(*files(tmp_path, lines, lines, "jsonl"))
     with pytest.raises(DataError, match="element 2 of the list is not an object"):
         read_pair(*files(tmp_path, '[{"id": "a", "correct": 1}, 3]', lines, "json"))
 

@@ -19,8 +19,8 @@ def tools_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     import tools
 
     monkeypatch.setattr(tools, "__path__", list(tools.__path__))
-    for kept in ("_NAMED", "_OPTIONS"):
-        monkeypatch.setattr(registry, kept, dict(getattr(registry, kept)))
+    for table in ("_NAMED", "_OPTIONS"):
+        monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
     monkeypatch.setattr(recorded_plugins, "_NOTED", set[str]())
 
 
@@ -31,10 +31,10 @@ def runs(tmp_path: Path) -> Mapping[str, RunFolder]:
 
 
 def run_with_tool(folder: Path, name: str, code: str) -> RunFolder:
-    own = folder / f"own_{name}"
-    own.mkdir()
-    (own / "nearest.py").write_text(f"TOOL = {code}\n")
-    facts: dict[str, Any] = {"path": str(own), "sha256": folder_hash(own), "routes": ["Jigsaw"]}
+    plugin_folder = folder / f"own_{name}"
+    plugin_folder.mkdir()
+    (plugin_folder / "nearest.py").write_text(f"TOOL = {code}\n")
+    facts: dict[str, Any] = {"path": str(plugin_folder), "sha256": folder_hash(plugin_folder), "routes": ["Jigsaw"]}
     run = RunFolder(folder / name)
     run.write_manifest(
         {"identity": {"benchmark": "blink", "split": "val"}, "solvers": {}, "plugins": {"tools/nearest": facts}}

@@ -29,7 +29,7 @@ WANTED = Box(100, 100, 200, 200)
 
 
 @pytest.mark.parametrize(
-    ("place", "wanted", "is_covered"),
+    ("place", "annotation", "is_covered"),
     [
         (Box(100, 100, 200, 200), WANTED, True),
         (Box(0, 0, 300, 300), WANTED, True),
@@ -48,16 +48,16 @@ WANTED = Box(100, 100, 200, 200)
         (Point(131, 140), Point(100, 100), False),
     ],
 )
-def test_what_covers(place: Any, wanted: Any, is_covered: bool) -> None:
+def test_what_covers(place: Any, annotation: Any, is_covered: bool) -> None:
     # 5 % of the longer side is 50 px: (30, 40) is within, (31, 40) is not.
-    (target,) = annotated(_question(AnnotatedPlace(wanted)))
+    (target,) = annotated(_question(AnnotatedPlace(annotation)))
     assert covers(place, target) is is_covered
 
 
 def test_a_tolerance_of_the_answer_replaces_the_usual_distance() -> None:
-    asked = _question(kind=Kind.POINT, target={"point": [100, 100], "within": 3.0})
-    assert annotated(asked) == (Target(PHOTO, Point(100, 100), 3.0),)
-    assert [covers(Point(100, 100 + d), annotated(asked)[0]) for d in (3, 4)] == [True, False]
+    question = _question(kind=Kind.POINT, target={"point": [100, 100], "within": 3.0})
+    assert annotated(question) == (Target(PHOTO, Point(100, 100), 3.0),)
+    assert [covers(Point(100, 100 + d), annotated(question)[0]) for d in (3, 4)] == [True, False]
 
 
 def test_what_is_annotated() -> None:
@@ -65,8 +65,8 @@ def test_what_is_annotated() -> None:
     box = _question(kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
     assert [target.place for target in annotated(box)] == [Box(1, 2, 3, 4)]
     # The annotation has priority over the answer's box.
-    both = _question(AnnotatedPlace(Box(5, 5, 9, 9)), kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
-    assert [target.place for target in annotated(both)] == [Box(5, 5, 9, 9)]
+    question = _question(AnnotatedPlace(Box(5, 5, 9, 9)), kind=Kind.BOX, target={"box": [1, 2, 3, 4]})
+    assert [target.place for target in annotated(question)] == [Box(5, 5, 9, 9)]
     # A benchmark's own target, and a number that is not a box.
     assert [target.place for target in annotated(_question(kind=Kind.POINT, target=[1, 2, 3, 4]))] == [Box(1, 2, 3, 4)]
     assert annotated(_question(kind=Kind.POINT, target={"box": ["a", 2, 3, 4]})) == ()
@@ -107,8 +107,8 @@ def test_coordinates_in_a_crop_are_those_of_the_photo() -> None:
 
 def test_parts_cut_out_and_boxes_put_out_count_without_arguments() -> None:
     cut = ImageRef("crop:1", CROP, "img:1", Box(200, 300, 400, 400), 2.0)
-    drawn = ImageRef("overlay:1", PHOTO, "img:1", Box(0, 0, 1000, 800))
-    assert _places({}, made=(cut, drawn)) == [[Box(200, 300, 400, 400)]]
+    overlay = ImageRef("overlay:1", PHOTO, "img:1", Box(0, 0, 1000, 800))
+    assert _places({}, made=(cut, overlay)) == [[Box(200, 300, 400, 400)]]
     output = {"detections": [{"name": "cat", "box_px": [1, 2, 30, 40]}, {"name": "dog", "box_px": None}]}
     assert _places({"names": ["cat"]}, data=output) == [[Box(1, 2, 30, 40)]]
     # Choosing which of two pictures a box belongs to would be a guess.

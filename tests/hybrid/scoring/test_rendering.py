@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.rendering import _extras, as_csv, named, neutral, printed
+from hybrid.scoring.rendering import _extras, as_csv, neutral, printed, unescape
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result, Section
 from hybrid.scoring.score import Scored
@@ -65,7 +65,7 @@ def lines_of(comparison: Comparison, *rows: Result) -> list[dict[str, str]]:
 def test_a_name_begins_no_formula_and_comes_back(name: str) -> None:
     cell = neutral(name)
     assert not cell.startswith(DANGEROUS)
-    assert named(cell) == name
+    assert unescape(cell) == name
     if not set(name) & {*DANGEROUS, *"\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b"}:
         assert cell == name
 
@@ -76,7 +76,7 @@ def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(comparison: Co
     (line,) = lines_of(compare(solvers), row("share", -1.0, name, group=name, note=name))
     for column in ("a", "group", "note"):
         assert not line[column].startswith(DANGEROUS)
-        assert named(line[column]) == name
+        assert unescape(line[column]) == name
     assert line["value"] == "-1"
 
 

@@ -32,17 +32,17 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 
 def test_scores_and_costs_are_those_of_hybrid_score(command: Command, runs: Path) -> None:
-    listed = {row["solver"]: row for row in list_scored([runs / "blink"]).rows()}
+    row_by_solver = {row["solver"]: row for row in list_scored([runs / "blink"]).rows()}
     scored = json.loads(command("score", runs / "blink", "--json", code=0).out)["solvers"]
-    assert listed.keys() == scored.keys()
-    for name, row in listed.items():
+    assert row_by_solver.keys() == scored.keys()
+    for name, row in row_by_solver.items():
         assert row["metric"] == "accuracy_macro"
         assert row["score"] == pytest.approx(scored[name]["metrics"]["accuracy_macro"], abs=1e-9)
         assert row["failed"] == scored[name]["failed"]
     recorded = RunFolder(runs / "blink").attempts("mllm")
     usages = [exchange.reply.usage for attempt in recorded for exchange in attempt.exchanges]
-    assert listed["mllm"]["cost_usd"] == sum(usages, Usage()).cost_usd
-    assert listed["mllm"]["answered"] == len(recorded)
+    assert row_by_solver["mllm"]["cost_usd"] == sum(usages, Usage()).cost_usd
+    assert row_by_solver["mllm"]["answered"] == len(recorded)
 
 
 def test_runs_are_filtered_and_sorted(runs: Path) -> None:
@@ -55,9 +55,9 @@ def test_runs_are_filtered_and_sorted(runs: Path) -> None:
     assert {run.model for run in list_scored([runs], RunFilter(model=next(iter(models)).upper())).runs} <= models
     assert {run.state for run in list_scored([runs], RunFilter(state="open")).runs} == {"open"}
     scores = [summary.score for _, summary in list_scored([runs], sort="score").entries]
-    known = [score for score in scores if score is not None]
-    assert known == sorted(known, reverse=True)
-    assert scores[: len(known)] == known
+    numbers = [score for score in scores if score is not None]
+    assert numbers == sorted(numbers, reverse=True)
+    assert scores[: len(numbers)] == numbers
     costs = [summary.cost_usd or 0.0 for _, summary in list_scored([runs], sort="cost").entries]
     assert costs == sorted(costs, reverse=True)
     names = [str(run.path) for run, _ in list_scored([runs], sort="name").entries]
@@ -83,9 +83,9 @@ def test_the_command_prints_a_row_for_each_solver(command: Command, runs: Path) 
     ]
     assert all(" mllm " in line for line in lines[2:])
     assert "no run here has --state being written" in command("runs", "list", runs, "--state", "being written").err
-    shown = command("runs", "show", runs / "blink", code=0).out
-    assert "accuracy_macro" in shown
-    assert "benchmark  blink" in shown
+    output = command("runs", "show", runs / "blink", code=0).out
+    assert "accuracy_macro" in output
+    assert "benchmark  blink" in output
 
 
 def test_one_run_is_shown_with_what_its_manifest_says(runs: Path) -> None:
@@ -105,6 +105,6 @@ def test_the_steps_of_a_question_are_printed_again(command: Command, runs: Path)
 
 
 def test_python_lists_runs(runs: Path) -> None:
-    listed = hybrid.runs(runs, benchmark="blink", sort="score")
-    assert listed.rows()[0]["benchmark"] == "blink"
-    assert "<table>" in listed._repr_html_()
+    listing = hybrid.runs(runs, benchmark="blink", sort="score")
+    assert listing.rows()[0]["benchmark"] == "blink"
+    assert "<table>" in listing._repr_html_()

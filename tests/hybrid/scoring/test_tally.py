@@ -180,9 +180,9 @@ def test_an_answer_that_cannot_be_scored_costs_one_question(folder: RunFolder, m
 
 def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: Any) -> None:
     facts = {"task": "Jigsaw", "route": "Jigsaw", "choices": ("x", "y"), "cluster": "pair1"}
-    asked, failed, waiting = (fakes.question(f"val_Jigsaw_{n}", groups={"level": "low"}, **facts) for n in (1, 2, 3))
+    question, failed, waiting = (fakes.question(f"val_Jigsaw_{n}", groups={"level": "low"}, **facts) for n in (1, 2, 3))
     broken = BrokenQuestion("val_Jigsaw_4", "Jigsaw", "no image", {"level": "low"}, "pair1")
-    replies = Replies([asked, failed, waiting, broken], {asked.id: attempt(asked, "Answer: (A)")}, {failed.id})
+    replies = Replies([question, failed, waiting, broken], {question.id: attempt(question, "Answer: (A)")}, {failed.id})
     result = tally_replies(BENCHMARK, replies, OPTIONS)
     assert [(score.id[-1], score.correct, score.outcome) for score in result.scores] == [
         ("1", 1.0, Outcome.ANSWERED),
@@ -237,9 +237,9 @@ def test_calibrate_reads_the_scores_of_the_model(folder: RunFolder, calls: Calls
     assert calls.number == number
 
 
-@pytest.mark.parametrize(("rule", "worth", "other"), [("guess", 0.5, 0.0), ("wrong", 0.0, 0.5)])
+@pytest.mark.parametrize(("rule", "value", "other_value"), [("guess", 0.5, 0.0), ("wrong", 0.0, 0.5)])
 def test_only_what_has_no_answer_is_scored_by_the_other_rule_too(
-    rule: Any, worth: float, other: float, fakes: Any
+    rule: Any, value: float, other_value: float, fakes: Any
 ) -> None:
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in range(1, 5)]
@@ -252,11 +252,11 @@ def test_only_what_has_no_answer_is_scored_by_the_other_rule_too(
     result = tally_replies(BENCHMARK, Replies(questions, attempts), ScoreOptions(unanswered=rule))
     assert [(score.id[-1], score.correct) for score in result.scores] == [
         ("1", 1.0),
-        ("2", worth),
+        ("2", value),
         ("3", 0.0),
         ("4", 0.0),
     ]
-    assert [(score.id[-1], score.correct, score.answer) for score in result.by_other_rule] == [("2", other, None)]
+    assert [(score.id[-1], score.correct, score.answer) for score in result.by_other_rule] == [("2", other_value, None)]
     assert (result.open, result.usage.model_calls) == (0, 4)
 
 
@@ -268,13 +268,13 @@ def test_a_stored_answer_is_compared_without_parsing(fakes: Any, monkeypatch: py
         return Score(question.id, question.task, 1.0, Outcome.ANSWERED, text)
 
     monkeypatch.setattr(Blink, "score_stored", compare_stored)
-    asked = fakes.question("val_Jigsaw_1", task="Jigsaw", route="Jigsaw", target="(A)", choices=("x", "y"))
-    first = attempt(asked, "B")
+    stored_question = fakes.question("val_Jigsaw_1", task="Jigsaw", route="Jigsaw", target="(A)", choices=("x", "y"))
+    first = attempt(stored_question, "B")
     # Of a dialogue, the last reply has the answer.
     last = replace(first.exchanges[0], reply=replace(first.exchanges[0].reply, text="(A)"))
-    attempts = {asked.id: replace(first, exchanges=(*first.exchanges, last))}
-    scores = tally_replies(BENCHMARK, Replies([asked], attempts, stored=True), OPTIONS).scores
+    attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges, last))}
+    scores = tally_replies(BENCHMARK, Replies([stored_question], attempts, stored=True), OPTIONS).scores
     assert (stored, [score.correct for score in scores]) == (["(A)"], [1.0])
     stored.clear()
-    assert tally_replies(BENCHMARK, Replies([asked], attempts), OPTIONS).scores[0].answer == "A"
+    assert tally_replies(BENCHMARK, Replies([stored_question], attempts), OPTIONS).scores[0].answer == "A"
     assert stored == []

@@ -47,8 +47,8 @@ def test_a_specialist_is_judged_on_what_it_answers(compared: Any) -> None:
         controller="r" * 9 + "w" * 15 + "r" * 12 + "w" * 4,
         mllm="r" * 2 + "w" * 38,
     )
-    whole, part, silent = where_answered(compared(letters))
-    assert (whole.n, whole.right, whole.none, whole.claim) == (40, (20, 21), (16, 0), "rule")
+    full, part, silent = where_answered(compared(letters))
+    assert (full.n, full.right, full.none, full.claim) == (40, (20, 21), (16, 0), "rule")
     assert (part.n, part.right, part.count, part.none, part.claim) == (24, (20, 9), (20, 9), (0, 0), "less")
     assert part.rows[0].value == pytest.approx(-11 / 24)
     assert part.values == pytest.approx((20 / 24, 9 / 24))
@@ -69,14 +69,14 @@ def test_the_part_of_another_pair_is_not_taken(compared: Any) -> None:
 
 @pytest.mark.parametrize("specialist", ["r" * 40, "a" * 40])
 def test_a_specialist_that_answers_all_or_nothing_is_judged_on_all(compared: Any, specialist: str) -> None:
-    whole, part, silent = where_answered(compared(jigsaw(specialist=specialist, controller="w" * 40)))
-    assert (part, silent) == (whole, {})
+    full, part, silent = where_answered(compared(jigsaw(specialist=specialist, controller="w" * 40)))
+    assert (part, silent) == (full, {})
 
 
 def test_where_a_specialist_answers_the_other_loses_by_not_answering(compared: Any) -> None:
     letters = jigsaw(specialist="r" * 12 + "w" * 12 + "a" * 16, controller="r" * 12 + "u" * 12 + "r" * 16)
-    whole, part, _ = where_answered(compared(letters, rule="guess"))
-    assert whole.other_rule is None
+    full, part, _ = where_answered(compared(letters, rule="guess"))
+    assert full.other_rule is None
     # As a guess the unreadable answers are half right, better than the specialist's; as wrong both are equal.
     assert part.claim == "rule"
     assert part.other_rule is not None
@@ -104,8 +104,8 @@ def test_where_a_specialist_answers_tasks_of_other_sizes_may_turn_the_difference
 
 def test_a_question_that_failed_is_no_answer_of_the_part(compared: Any) -> None:
     letters = jigsaw(specialist="r" * 20 + "a" * 18 + "rf", controller="w" * 38 + "fr")
-    whole, part, silent = where_answered(compared(letters))
-    assert (whole.n, part.n, part.count) == (38, 20, (20, 0))
+    full, part, silent = where_answered(compared(letters))
+    assert (full.n, part.n, part.count) == (38, 20, (20, 0))
     assert silent["value b"] == 0
 
 

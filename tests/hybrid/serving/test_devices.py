@@ -167,13 +167,13 @@ async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_word_for_devices_means_on_a_machine"))
 def test_what_a_word_for_devices_means_on_a_machine(
-    asked: str, cuda: int, mps: bool, expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    device: str, cuda: int, mps: bool, expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = pytest.importorskip("torch")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
-    assert Loader(ServiceOptions(device=asked)).devices == expected
+    assert Loader(ServiceOptions(device=device)).devices == expected
 
 
 def test_each_of_several_devices_must_be_here(monkeypatch: pytest.MonkeyPatch) -> None:

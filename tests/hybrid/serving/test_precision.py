@@ -82,14 +82,14 @@ def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
 
 @pytest.mark.parametrize(*cases(__file__, "test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same"))
 def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
-    asked: Any, device: str, measured: tuple[dict[str, Any], ...], expected: str
+    dtype: Any, device: str, measured: tuple[dict[str, Any], ...], expected: str
 ) -> None:
     """`measured` lists changes to `MEASURED`."""
     reduced = tuple(replace(MEASURED, **changes) for changes in measured)
     card = BackendCard("learned", "1", Scaling, "", package="package", reduced=reduced)
-    assert precision_of(BackendChoice(dtype=asked), card, device) == expected
-    of_others = precision_of(BackendChoice(dtype=asked), card, device, Path("other/weights"))
-    assert of_others == ("tf32" if (asked, expected) == ("auto", "bfloat16") else expected)
+    assert precision_of(BackendChoice(dtype=dtype), card, device) == expected
+    of_others = precision_of(BackendChoice(dtype=dtype), card, device, Path("other/weights"))
+    assert of_others == ("tf32" if (dtype, expected) == ("auto", "bfloat16") else expected)
 
 
 @pytest.fixture

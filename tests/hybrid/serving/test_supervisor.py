@@ -386,7 +386,7 @@ async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
     runner, tool = make(threads=1, grace_s=0.1), load("tools", "faulty")
     # The first run of a tool is not charged.
     await ask(runner, numbers(1))
-    spent = CallTime(left=0.1)
+    spent = CallTime(limit_s=0.1)
     with pytest.raises(ToolError, match="did not answer within the question's time") as caught:
         await runner.call(tool, tool.parse({"fault": "sleep"}), fakes.refs(store, 1), 0, spent)
     assert caught.value.fault is Fault.TIMEOUT
@@ -396,7 +396,7 @@ async def test_a_question_whose_time_is_up_goes_on_and_what_it_asked_is_ended(
 
 @pytest.mark.system
 async def test_waiting_is_not_charged(make: Make, fakes: Any, store: ImageStore) -> None:
-    runner, tool, spent = make(), load("tools", "faulty"), CallTime(left=60.0)
+    runner, tool, spent = make(), load("tools", "faulty"), CallTime(limit_s=60.0)
     # This call includes the start of the process, the import and the first run.
     await runner.call(tool, tool.parse({}), fakes.refs(store, 1), 0, spent)
     assert spent.busy == 0

@@ -96,10 +96,10 @@ def hybrid(*words: str) -> subprocess.CompletedProcess[str]:
 
 def facts_now() -> ServerFacts:
     """Return what the server says of itself."""
-    found = connect()
-    assert found is not None
-    found[0].close()
-    return found[1]
+    connection = connect()
+    assert connection is not None
+    connection[0].close()
+    return connection[1]
 
 
 def counts() -> dict[str, tuple[int, int, int]]:
@@ -145,9 +145,9 @@ def tools_of(place: Place) -> Iterator[None]:
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     """The tools, and an empty cache folder."""
-    made = place_in(tmp_path)
-    with tools_of(made):
-        yield made
+    folders = place_in(tmp_path)
+    with tools_of(folders):
+        yield folders
         end_server()
 
 
@@ -162,14 +162,14 @@ def server(place: Place) -> Place:
 @pytest.fixture(scope="module")
 def shared_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """The location of a server shared by tests that do not change it."""
-    made = place_in(tmp_path_factory.mktemp("shared"))
+    folders = place_in(tmp_path_factory.mktemp("shared"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(made.home))
-        started = hybrid("tools", "up", *made.words(*NETS))
+        patch.setenv("HYBRID_HOME", str(folders.home))
+        started = hybrid("tools", "up", *folders.words(*NETS))
         assert started.returncode == 0, started
-    yield made
+    yield folders
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HYBRID_HOME", str(made.home))
+        patch.setenv("HYBRID_HOME", str(folders.home))
         end_server()
 
 
@@ -246,9 +246,9 @@ async def test_what_the_server_makes_is_cached_only_for_a_run_that_caches(
     await ask(make(shared), fakes, numbers(1))
     assert not list(shared.home.glob("findings/*/*.json"))
     service = make(shared, keeps=True)
-    (made,) = await ask(service, fakes, numbers(1))
+    (finding,) = await ask(service, fakes, numbers(1))
     assert len(list(shared.home.glob("findings/*/*.json"))) == 1
-    assert await ask(service, fakes, numbers(1)) == [made]
+    assert await ask(service, fakes, numbers(1)) == [finding]
     assert counts()["net_one"][2] == 2
 
 
@@ -263,9 +263,9 @@ def test_a_path_too_long_for_a_socket_is_reached(monkeypatch: pytest.MonkeyPatch
 async def test_only_this_user_can_connect(server: Place) -> None:
     path = socket_path()
     assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
-    found = connect()
-    assert found is not None
-    found[0].close()
+    connection = connect()
+    assert connection is not None
+    connection[0].close()
     if os.getuid() != 0:
         return
     # Another user, who can reach the socket, is sent nothing.
@@ -357,8 +357,8 @@ def test_devices_are_compared_by_what_they_mean(shared: Place) -> None:
     tool = load("tools", "net_one")
     options = ServiceOptions(weights={"net_one": str(shared.weights)}, device="cpu")
 
-    def reason(device: str, there: str, auto: str) -> str | None:
-        return mismatch(replace(facts, device=there, auto=auto), tool, replace(options, device=device))
+    def reason(device: str, server_device: str, auto: str) -> str | None:
+        return mismatch(replace(facts, device=server_device, auto=auto), tool, replace(options, device=device))
 
     assert reason("cpu", "cpu", "") is None
     assert reason("auto", "cpu", "cpu") is None
@@ -393,9 +393,9 @@ async def test_a_server_that_crashes_or_hangs_costs_a_reload_and_no_answer(
     (notice,) = service.notices
     assert notice.startswith("the tool server was lost (")
     # Both tools were loaded by the server, then by the run.
-    *of_server, own, also_own = server.loads()
-    assert (len(set(of_server)), own) == (1, also_own)
-    assert own not in of_server
+    *of_server, run_load, next_run_load = server.loads()
+    assert (len(set(of_server)), run_load) == (1, next_run_load)
+    assert run_load not in of_server
     if fault == "exit":
         assert hybrid("tools", "status").returncode == 3
         assert "its worker process has ended: exit code 3" in address.log_path().read_text()
@@ -456,9 +456,9 @@ def test_a_client_that_sends_anything_else_is_disconnected(shared: Place, sent: 
         "describe": line(setup) + line(DescribeRequest(1, "net_one")),
         "unknown tool": line(setup) + line(LoadRequest(1, "net_three")),
     }
-    found = connect()
-    assert found is not None
-    with closing(found[0]) as sock:
+    connection = connect()
+    assert connection is not None
+    with closing(connection[0]) as sock:
         sock.sendall(messages[sent])
         received = b""
         while data := sock.recv(1 << 16):
@@ -482,8 +482,8 @@ def test_a_second_server_and_a_failed_load_are_named(place: Place) -> None:
 
 def test_a_server_ends_by_itself_without_clients(place: Place) -> None:
     words = ("tools", "up", *place.words("net_one"), "--idle", "0.001", "--foreground")
-    ended = hybrid(*words)
-    assert (ended.returncode, "ends: no connection for 0.001 minutes" in ended.stderr) == (0, True)
+    process = hybrid(*words)
+    assert (process.returncode, "ends: no connection for 0.001 minutes" in process.stderr) == (0, True)
     assert not socket_path().exists()
 
 
@@ -496,7 +496,7 @@ def test_one_lock_holds_one_socket(place: Place, monkeypatch: pytest.MonkeyPatch
     assert not socket_path().exists()
     # The path of a test's folder may be too long for a socket.
     monkeypatch.chdir(socket_path().parent)
-    with socket.socket(socket.AF_UNIX) as left:
-        left.bind(socket_path().name)
+    with socket.socket(socket.AF_UNIX) as orphan:
+        orphan.bind(socket_path().name)
     with listening():
         pass

@@ -152,7 +152,7 @@ def test_our_tools_in_an_agent_know_the_images_of_its_question(way: str, prompt:
 
 @pytest.mark.parametrize(*cases(__file__, "test_tokens_are_read_in_every_form"), ids=["langchain", "openai", "inspect"])
 def test_tokens_are_read_in_every_form(
-    counts: dict[str, Any], read: int, written: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
+    counts: dict[str, Any], tokens_in: int, tokens_out: int, cached: int, reasoned: int, prompt: Prompt, fakes: Any
 ) -> None:
     # Token counts next to the messages cover all calls.
     for returned in (
@@ -160,5 +160,5 @@ def test_tokens_are_read_in_every_form(
         [{"role": "assistant", "content": "A", "usage": counts}],
     ):
         used = ask_agent(lambda _, it=returned: it, prompt, fakes)[1].meter.used
-        assert (used.input_tokens, used.output_tokens) == (read, written)
+        assert (used.input_tokens, used.output_tokens) == (tokens_in, tokens_out)
         assert (used.cached_tokens, used.reasoning_tokens, used.uncounted_calls) == (cached, reasoned, 0)

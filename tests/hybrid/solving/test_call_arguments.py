@@ -26,10 +26,10 @@ def read(tool: str, args: dict[str, Any], images: int = 1, frame: Any = "pixels"
     return read_arguments(load("tools", tool), args, CoordinateSystem(frame), registry(images))
 
 
-@pytest.mark.parametrize(*cases(__file__, "test_images_are_found_by_name_and_number", list, meant=tuple))
-def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, meant: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(*cases(__file__, "test_images_are_found_by_name_and_number", list, expected=tuple))
+def test_images_are_found_by_name_and_number(args: dict[str, Any], count: int, expected: tuple[str, ...]) -> None:
     images, rest, repairs = read("forensics", args, count)
-    assert (images, rest) == (meant, {})
+    assert (images, rest) == (expected, {})
     assert set(repairs) <= {"image name", "image left out", "JSON as text", "arguments in arguments"}
 
 
@@ -40,18 +40,18 @@ def test_images_that_may_be_others_are_an_error_that_says_what_is_wanted(args: d
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_coordinates_and_lists_are_read_in_the_forms_that_models_learn", list))
-def test_coordinates_and_lists_are_read_in_the_forms_that_models_learn(tool: str, args: Any, meant: Any) -> None:
+def test_coordinates_and_lists_are_read_in_the_forms_that_models_learn(tool: str, args: Any, expected: Any) -> None:
     images, read_as, repairs = read(tool, {"image": "img:1", **args})
     typed = load("tools", tool).parse(read_as).model_dump(exclude_none=True)
-    assert (images, typed) == (("img:1",), load("tools", tool).parse(meant).model_dump(exclude_none=True))
-    assert bool(repairs) is (args != meant)
+    assert (images, typed) == (("img:1",), load("tools", tool).parse(expected).model_dump(exclude_none=True))
+    assert bool(repairs) is (args != expected)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_two_meanings_stay_an_error", list))
-def test_two_meanings_stay_an_error(tool: str, args: dict[str, Any], told: str) -> None:
+def test_two_meanings_stay_an_error(tool: str, args: dict[str, Any], message: str) -> None:
     with pytest.raises(ToolError) as error:
         load("tools", tool).parse(read(tool, {"image": "img:1", **args})[1])
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_numbers_without_names_are_in_the_order_of_the_frame() -> None:

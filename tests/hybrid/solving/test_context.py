@@ -34,12 +34,12 @@ def test_texts_come_back_for_a_question_and_for_its_variants(tmp_path_factory: A
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_error_names_file_and_line"))
-def test_an_error_names_file_and_line(tmp_path: Path, line: str, told: str) -> None:
+def test_an_error_names_file_and_line(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "texts.jsonl"
     path.write_text(f'{{"id": "a", "text": "x"}}\n{line}\n')
     with pytest.raises(UsageError) as error:
         read_supplied(path)
-    assert str(error.value).startswith(f"--setting context: {path}, {told}")
+    assert str(error.value).startswith(f"--setting context: {path}, {message}")
 
 
 def test_a_file_that_is_not_there_or_empty_is_one_line(tmp_path: Path) -> None:

@@ -57,8 +57,8 @@ def test_the_wording_of_a_tool_holds_no_number(name: str) -> None:
     for phrase in phrases:
         assert phrase
         assert not re.search(r"\d", phrase), phrase
-    own = [pair for pair in tool.wording if all(pair != other for other in load("tools", TOOLS[0]).wording)]
-    assert own or name == TOOLS[0]
+    unique = [pair for pair in tool.wording if all(pair != other for other in load("tools", TOOLS[0]).wording)]
+    assert unique or name == TOOLS[0]
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -75,7 +75,7 @@ def test_known_answers_carry_the_same_numbers_and_names(name: str) -> None:
         assert [(place.axis, place.image) for place in other.places] == [(p.axis, p.image) for p in finding.places]
 
 
-def wanted(text: str, wording: Any, **more: Any) -> Finding:
+def reword(text: str, wording: Any, **more: Any) -> Finding:
     plain, places = unmarked(text)
     return paraphrased(
         Finding(plain, more.get("data", {}), 1.0, "b", "1", places=places), wording, more.get("args", {})
@@ -84,44 +84,44 @@ def wanted(text: str, wording: Any, **more: Any) -> Finding:
 
 def test_names_stay_as_they_are() -> None:
     wording = (("is nearest", "is closest"), ("black box", "dark box"))
-    assert wanted("The black box is nearest.", wording).text == "The dark box is closest."
+    assert reword("The black box is nearest.", wording).text == "The dark box is closest."
     assert (
-        wanted("The black box is nearest.", wording, args={"names": ["black box"]}).text == "The black box is closest."
+        reword("The black box is nearest.", wording, args={"names": ["black box"]}).text == "The black box is closest."
     )
     assert (
-        wanted("'is nearest' is nearest", wording, data={"t": [{"text": "is nearest"}]}).text.count("is nearest") == 2
+        reword("'is nearest' is nearest", wording, data={"t": [{"text": "is nearest"}]}).text.count("is nearest") == 2
     )
     # A word that only begins or ends with a phrase is another word.
-    assert wanted("This is nearest.", (("is nearest", "x"),)).text == "This x."
-    assert wanted("axis nearest", (("is nearest", "x"),)).text == "axis nearest"
-    assert wanted("unsure, unsureness", (("unsure", "uncertain"),)).text == "uncertain, unsureness"
+    assert reword("This is nearest.", (("is nearest", "x"),)).text == "This x."
+    assert reword("axis nearest", (("is nearest", "x"),)).text == "axis nearest"
+    assert reword("unsure, unsureness", (("unsure", "uncertain"),)).text == "uncertain, unsureness"
     # A phrase that ends with punctuation may precede a word.
-    assert wanted("at: here", (("at: ", "by "),)).text == "by here"
+    assert reword("at: here", (("at: ", "by "),)).text == "by here"
 
 
 def test_the_first_of_two_phrases_at_one_place_counts() -> None:
-    assert wanted("most salient thing", (("most salient", "a"), ("most", "b"))).text == "a thing"
-    assert wanted("most other", (("most salient", "a"), ("most", "b"))).text == "b other"
+    assert reword("most salient thing", (("most salient", "a"), ("most", "b"))).text == "a thing"
+    assert reword("most other", (("most salient", "a"), ("most", "b"))).text == "b other"
 
 
 def test_coordinates_are_still_said_in_the_frame_of_the_model() -> None:
     from hybrid.core.types import Box, ImageRef, StoredImage
 
     ref = ImageRef("img:1", StoredImage("0" * 64, 1000, 500, "image/png"))
-    other = wanted(f"The box is at {span_px(Box(100, 50, 200, 100))} of image 1.", (("is at", "was found to be at"),))
-    said = frame_named("fractions").say(other.text, other.places, [ref])
-    assert said == "The box was found to be at x 0.1-0.2, y 0.1-0.2 of image 1."
+    other = reword(f"The box is at {span_px(Box(100, 50, 200, 100))} of image 1.", (("is at", "was found to be at"),))
+    sentence = frame_named("fractions").say(other.text, other.places, [ref])
+    assert sentence == "The box was found to be at x 0.1-0.2, y 0.1-0.2 of image 1."
 
 
 def test_a_tool_without_a_second_wording_says_the_same() -> None:
-    assert wanted("Red things: 3.", ()).text == "Red things: 3."
+    assert reword("Red things: 3.", ()).text == "Red things: 3."
 
 
 def test_an_output_that_keeps_its_words_is_marked() -> None:
     wording = (("is red", "looks red"),)
-    assert wanted("It is red.", wording).version == "1"
+    assert reword("It is red.", wording).version == "1"
     # An output stays unchanged if its data repeat its sentence, it contains no phrase, or there is no second wording.
-    assert wanted("It is red.", wording, data={"sentence": "It is red."}).version == f"{UNCHANGED}1"
-    assert wanted("It is blue.", wording).version == f"{UNCHANGED}1"
-    assert wanted("It is red.", ()).version == f"{UNCHANGED}1"
-    assert wanted("", wording).version == "1"
+    assert reword("It is red.", wording, data={"sentence": "It is red."}).version == f"{UNCHANGED}1"
+    assert reword("It is blue.", wording).version == f"{UNCHANGED}1"
+    assert reword("It is red.", ()).version == f"{UNCHANGED}1"
+    assert reword("", wording).version == "1"

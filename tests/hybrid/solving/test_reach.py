@@ -47,17 +47,17 @@ def is_function(item: Any) -> bool:
 class Spy(Solver):
     """Inspects its context, calls everything in it, and inspects it again."""
 
-    found: list[Any] = field(default_factory=list)
+    objects: list[Any] = field(default_factory=list)
     calls: int = 0
 
     needs_model = True
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:
-        self.found += reachable([prompt, ctx])
+        self.objects += reachable([prompt, ctx])
         await ctx.tool("jigsaw", [image.name for image in prompt.images], {})
         await ctx.model([ctx.message(prompt)])
         self.calls += 1
-        self.found += reachable([prompt, ctx])
+        self.objects += reachable([prompt, ctx])
         return Reply("")
 
 
@@ -83,11 +83,11 @@ async def test_no_target_and_no_identity_is_within_reach(plan_of: Any, mode: Too
     await attempt_question(plan.benchmark, plan.resources, spy, hidden)
     plan.service.close()
     assert spy.calls == 1
-    texts = [item for item in spy.found if isinstance(item, str)]
+    texts = [item for item in spy.objects if isinstance(item, str)]
     assert question.text in texts
     ids = [other.id for other in plan.sound]
     assert [text for text in texts if any(part in text for part in (TARGET, HIDDEN, *ids))] == []
-    assert [entry for entry in spy.found if isinstance(entry, Question | AskedQuestion | ResolvedRun)] == []
+    assert [entry for entry in spy.objects if isinstance(entry, Question | AskedQuestion | ResolvedRun)] == []
 
 
 def test_the_walk_finds_what_is_hidden_in_closures_methods_and_slots() -> None:

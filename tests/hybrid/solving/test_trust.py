@@ -26,9 +26,9 @@ from tests.tables import cases
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=8), st.floats(0, 1), st.floats(0, 1))
-def test_more_confidence_is_never_worth_less(counts: list[tuple[int, int]], one: float, other: float) -> None:
+def test_more_confidence_is_never_worth_less(counts: list[tuple[int, int]], first: float, second: float) -> None:
     curve = Curve(tuple(Bin((place + 1) / 9, right, right + wrong) for place, (right, wrong) in enumerate(counts)))
-    low, high = sorted((one, other))
+    low, high = sorted((first, second))
     assert curve.at(low) <= curve.at(high)
 
 
@@ -137,10 +137,10 @@ def test_a_changed_value_is_noticed(tmp_path: Path, part: tuple[Any, ...], value
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_numbers_that_cannot_be_are_refused"))
-def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], told: str) -> None:
+def test_numbers_that_cannot_be_are_refused(tmp_path: Path, wrong: dict[str, float], message: str) -> None:
     path = tmp_path / "trust.json"
     path.write_bytes(trust_content(MEASURED, [[entry(**wrong)]], [], {}))
-    with pytest.raises(DataError, match=f"the entry of jigsaw, classical, Jigsaw .*{told}"):
+    with pytest.raises(DataError, match=f"the entry of jigsaw, classical, Jigsaw .*{message}"):
         read_trust(path)
 
 

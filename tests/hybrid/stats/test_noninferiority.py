@@ -71,9 +71,9 @@ CELLS = st.lists(
 @settings(deadline=None)
 @given(CELLS, st.sampled_from(["ratio", "mean_of_ratios"]), st.floats(0.01, 0.9), st.floats(0.6, 0.99))
 def test_verdict_interval_and_p_value_are_one(
-    rows: list[tuple[str, str, int, int]], how: Combine, margin: float, level: float
+    rows: list[tuple[str, str, int, int]], combine: Combine, margin: float, level: float
 ) -> None:
-    a, b = (metric([Cell(row[0], row[1], float(row[side]), 3.0) for row in rows], how) for side in (2, 3))
+    a, b = (metric([Cell(row[0], row[1], float(row[side]), 3.0) for row in rows], combine) for side in (2, 3))
     result = noninferiority(a, b, margin, level)
     assume(result.interval is not None and result.p_value is not None)
     assert result.interval is not None

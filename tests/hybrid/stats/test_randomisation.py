@@ -45,8 +45,10 @@ def both(rows: Sequence[tuple[str, str, float, float, float, float]], mode: Comb
 
 @settings(deadline=None)
 @given(CELLS, HOW)
-def test_agrees_with_plain_enumeration(rows: list[tuple[str, str, float, float, float, float]], how: Combine) -> None:
-    a, b = both(rows, how)
+def test_agrees_with_plain_enumeration(
+    rows: list[tuple[str, str, float, float, float, float]], combine_rule: Combine
+) -> None:
+    a, b = both(rows, combine_rule)
     test_result = randomisation(a, b)
     if a.value is None or b.value is None:
         assert (test_result.difference, test_result.p_value) == (None, None)
@@ -56,7 +58,7 @@ def test_agrees_with_plain_enumeration(rows: list[tuple[str, str, float, float, 
     for swapped in itertools.product((False, True), repeat=len(clusters)):
         values = dict(zip(clusters, swapped, strict=True))
         pairs = [(y, x) if values[x.cluster] else (x, y) for x, y in zip(a.cells, b.cells, strict=True)]
-        first, second = (combine([pair[side] for pair in pairs], how) for side in (0, 1))
+        first, second = (combine([pair[side] for pair in pairs], combine_rule) for side in (0, 1))
         undefined = first is None or second is None
         as_far += undefined or abs(second - first) >= abs(b.value - a.value) - 1e-9
     assert test_result.p_value == pytest.approx(as_far / 2 ** len(clusters))
@@ -65,11 +67,11 @@ def test_agrees_with_plain_enumeration(rows: list[tuple[str, str, float, float, 
 @settings(deadline=None)
 @given(CELLS, HOW)
 def test_it_is_symmetric_and_blind_to_order(
-    rows: list[tuple[str, str, float, float, float, float]], how: Combine
+    rows: list[tuple[str, str, float, float, float, float]], combine_rule: Combine
 ) -> None:
-    test_result = randomisation(*both(rows, how))
-    estimate = randomisation(*reversed(both(rows, how)))
-    assert test_result.p_value == estimate.p_value == randomisation(*both(sorted(rows), how)).p_value
+    test_result = randomisation(*both(rows, combine_rule))
+    estimate = randomisation(*reversed(both(rows, combine_rule)))
+    assert test_result.p_value == estimate.p_value == randomisation(*both(sorted(rows), combine_rule)).p_value
     if test_result.p_value is not None:
         assert 0 < test_result.p_value <= 1
         assert test_result.p_value >= 2.0**-test_result.clusters

@@ -52,16 +52,16 @@ HOW = st.sampled_from(["ratio", "mean_of_ratios", "root_of_ratio"])
 
 @settings(deadline=None)
 @given(CELLS, HOW)
-def test_combine_agrees_with_plain_sums(cells: list[Cell], how: Combine) -> None:
+def test_combine_agrees_with_plain_sums(cells: list[Cell], combine_rule: Combine) -> None:
     ratios = []
-    for group in [["x"], ["y"], ["z"]] if how == "mean_of_ratios" else [["x", "y", "z"]]:
+    for group in [["x"], ["y"], ["z"]] if combine_rule == "mean_of_ratios" else [["x", "y", "z"]]:
         below = sum(cell.denominator for cell in cells if cell.stratum in group)
         if below:
             ratios.append(sum(cell.numerator for cell in cells if cell.stratum in group) / below)
     expected = sum(ratios) / len(ratios) if ratios else None
-    if how == "root_of_ratio" and expected is not None:
+    if combine_rule == "root_of_ratio" and expected is not None:
         expected = math.sqrt(expected)
-    assert combine(cells, how) == (None if expected is None else pytest.approx(expected))
+    assert combine(cells, combine_rule) == (None if expected is None else pytest.approx(expected))
 
 
 @pytest.mark.parametrize(
@@ -297,9 +297,11 @@ def two_solvers(draw: st.DrawFn, top: float = 1.0) -> tuple[list[Cell], list[Cel
 
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
-def test_contrast_of_shares_agrees_with_plain_loops(cells: tuple[list[Cell], list[Cell]], how: Combine) -> None:
-    a, b = (Sums(cell, how == "mean_of_ratios") for cell in cells)
-    result = contrast(metric(cells[0], how), metric(cells[1], how))
+def test_contrast_of_shares_agrees_with_plain_loops(
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine
+) -> None:
+    a, b = (Sums(cell, combine_rule == "mean_of_ratios") for cell in cells)
+    result = contrast(metric(cells[0], combine_rule), metric(cells[1], combine_rule))
     shares = [y - x for x, y in zip(a.shares(), b.shares(), strict=True)]
     unit, freedom = max(a.unit, b.unit), min(a.freedom, b.freedom)
     expected = reference_ends(b.value - a.value, shares, unit**2, unit, freedom, reference_pooling(a, b))
@@ -316,14 +318,16 @@ def test_contrast_of_shares_agrees_with_plain_loops(cells: tuple[list[Cell], lis
 
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(top=9.0), st.sampled_from(["ratio", "mean_of_ratios", "root_of_ratio"]))
-def test_contrast_of_errors_agrees_with_plain_loops(cells: tuple[list[Cell], list[Cell]], how: Combine) -> None:
-    a, b = (Sums(cell, how == "mean_of_ratios") for cell in cells)
-    root = how == "root_of_ratio"
+def test_contrast_of_errors_agrees_with_plain_loops(
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine
+) -> None:
+    a, b = (Sums(cell, combine_rule == "mean_of_ratios") for cell in cells)
+    root = combine_rule == "root_of_ratio"
     value_a, value_b = (math.sqrt(item.value) if root else item.value for item in (a, b))
     slopes = [(0.5 / value if value else 0.0) if root else 1.0 for value in (value_a, value_b)]
     scaled = [[slope * share for share in entry.shares()] for slope, entry in zip(slopes, (a, b), strict=True)]
     full = max(sum(share**2 for share in first_item) for first_item in scaled) * max(a.unit, b.unit)
-    result = contrast(*(replace(metric(first_cell, how), share=False) for first_cell in cells))
+    result = contrast(*(replace(metric(first_cell, combine_rule), share=False) for first_cell in cells))
     assert result.difference == pytest.approx(value_b - value_a)
     assume(full > 1e-9)
     shares = [y - x for x, y in zip(*scaled, strict=True)]
@@ -358,9 +362,9 @@ def score_of(mean: float, of: Sums, effect: float) -> float:
 @settings(deadline=None, max_examples=12)
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_interval_of_shares_is_where_the_score_test_stops_rejecting(
-    cells: tuple[list[Cell], list[Cell]], how: Combine
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine
 ) -> None:
-    given_metric, sums = metric(cells[0], how), Sums(cells[0], how == "mean_of_ratios")
+    given_metric, sums = metric(cells[0], combine_rule), Sums(cells[0], combine_rule == "mean_of_ratios")
     result = interval(given_metric)
     assert result is not None
     assume(result.method == "score over clusters")
@@ -379,9 +383,12 @@ def test_interval_of_shares_is_where_the_score_test_stops_rejecting(
 
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_clusters_of_unequal_size_never_add_degrees_of_freedom(
-    cells: tuple[list[Cell], list[Cell]], how: Combine
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine
 ) -> None:
-    result, sums = estimate(rows_of(cells[0], how), how), Sums(cells[0], how == "mean_of_ratios")
+    result, sums = (
+        estimate(rows_of(cells[0], combine_rule), combine_rule),
+        Sums(cells[0], combine_rule == "mean_of_ratios"),
+    )
     assert result is not None
     assert result.layout.freedom == pytest.approx(sums.freedom)
     by_size = sum((sums.weight(s) ** 2 / sums.size(s)) ** 2 / max(1.0, sums.size(s) - 1) for s in sums.strata)
@@ -390,15 +397,15 @@ def test_clusters_of_unequal_size_never_add_degrees_of_freedom(
 
 @settings(deadline=None, max_examples=60)
 @given(CELLS.flatmap(lambda cells: st.tuples(st.just(cells), st.permutations(cells))), HOW)
-def test_interval_ignores_the_order_of_cells(orders: tuple[list[Cell], list[Cell]], how: Combine) -> None:
-    first, second = (interval(metric(cells, how)) for cells in orders)
+def test_interval_ignores_the_order_of_cells(orders: tuple[list[Cell], list[Cell]], combine_rule: Combine) -> None:
+    first, second = (interval(metric(cells, combine_rule)) for cells in orders)
     assert first == second
 
 
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), HOW, st.sampled_from(["abc", "zzz"]))
 def test_names_and_splitting_of_cells_do_not_matter(
-    cells: tuple[list[Cell], list[Cell]], how: Combine, prefix: str
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine, prefix: str
 ) -> None:
     def renamed(rows: list[Cell]) -> list[Cell]:
         last = {cell.cluster: f"{prefix}{9 - place}" for place, cell in enumerate(rows)}
@@ -407,13 +414,16 @@ def test_names_and_splitting_of_cells_do_not_matter(
     def halved(rows: list[Cell]) -> list[Cell]:
         return [Cell(c.stratum, c.cluster, c.numerator / 2, c.denominator / 2) for c in rows for _ in range(2)]
 
-    plain = contrast(*(metric(rows, how) for rows in cells))
+    plain = contrast(*(metric(rows, combine_rule) for rows in cells))
     for change in (renamed, halved):
-        result = contrast(*(metric(change(rows), how) for rows in cells))
+        result = contrast(*(metric(change(rows), combine_rule) for rows in cells))
         assert (result.difference, result.p_value) == pytest.approx((plain.difference, plain.p_value), abs=1e-6)
         if plain.interval is not None:
             assert ends(result.interval) == pytest.approx(ends(plain.interval), abs=1e-6)
-    item, other = interval(metric(halved(cells[0]), how)), interval(metric(renamed(halved(cells[0])), how))
+    item, other = (
+        interval(metric(halved(cells[0]), combine_rule)),
+        interval(metric(renamed(halved(cells[0])), combine_rule)),
+    )
     assert (item is None) == (other is None)
     if item is not None:
         assert ends(item) == pytest.approx(ends(other), abs=1e-6)
@@ -422,9 +432,9 @@ def test_names_and_splitting_of_cells_do_not_matter(
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), HOW, st.floats(0.5, 0.99))
 def test_interval_holds_its_value_and_grows_with_the_level(
-    cells: tuple[list[Cell], list[Cell]], how: Combine, level: float
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine, level: float
 ) -> None:
-    given_metric = metric(cells[0], how)
+    given_metric = metric(cells[0], combine_rule)
     result, wider = interval(given_metric, level), interval(given_metric, level + 0.009)
     if result is None:
         assert wider is None
@@ -435,21 +445,21 @@ def test_interval_holds_its_value_and_grows_with_the_level(
     assert wider.low <= result.low + 1e-12
     assert wider.high >= result.high - 1e-12
     assert 0 <= result.low < result.high
-    if how != "root_of_ratio":
+    if combine_rule != "root_of_ratio":
         assert result.high <= 1
 
 
 @settings(deadline=None, max_examples=100)
 @given(two_solvers(), HOW, st.floats(0.5, 0.99))
 def test_contrast_excludes_zero_exactly_where_p_is_small_and_mirrors(
-    cells: tuple[list[Cell], list[Cell]], how: Combine, level: float
+    cells: tuple[list[Cell], list[Cell]], combine_rule: Combine, level: float
 ) -> None:
-    a, b = (metric(rows, how) for rows in cells)
+    a, b = (metric(rows, combine_rule) for rows in cells)
     forth, back, wider = contrast(a, b, level), contrast(b, a, level), contrast(a, b, level + 0.009)
     assert (forth.value_a, forth.value_b) == (back.value_b, back.value_a) == (a.value, b.value)
     assert forth.difference == -(back.difference or 0.0)
     if forth.interval is None or forth.p_value is None or wider.interval is None:
-        assert how == "root_of_ratio"
+        assert combine_rule == "root_of_ratio"
         assert forth.p_value is None
         return
     assert forth.p_value == pytest.approx(back.p_value)

@@ -113,10 +113,10 @@ def test_a_type_that_holds_itself_has_an_end() -> None:
 
 
 def test_show_lists_the_values_of_a_tool_and_of_its_objects() -> None:
-    shown = CliRunner().invoke(cli, ["tools", "show", "depth"]).output
-    assert "\n  points       list of objects\n      label        string or null\n" in shown
-    assert "\n      depth_m      number, metres, not always there: from networks" in shown
-    assert "\n  nearer_index integer or null: index of the nearest point" in shown
+    output = CliRunner().invoke(cli, ["tools", "show", "depth"]).output
+    assert "\n  points       list of objects\n      label        string or null\n" in output
+    assert "\n      depth_m      number, metres, not always there: from networks" in output
+    assert "\n  nearer_index integer or null: index of the nearest point" in output
 
 
 def test_show_ends_for_objects_that_hold_their_own_kind() -> None:

@@ -203,8 +203,8 @@ def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_traces_that_cannot_be_made_are_refused"))
-def test_traces_that_cannot_be_made_are_refused(changes: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_traces_that_cannot_be_made_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         RunConfig("blink", **changes)
 
 

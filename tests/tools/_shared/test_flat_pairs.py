@@ -168,9 +168,9 @@ GIVEN: dict[str, tuple[Callable[[Any], Any], str | None]] = {
 @installed
 @pytest.mark.parametrize(*cases(__file__, "test_a_picture_that_reaches_the_extractor_in_another_way_is_named"))
 def test_a_picture_that_reaches_the_extractor_in_another_way_is_named(
-    name: str, given: str, backends: dict[str, Changed], unanswered: None
+    name: str, change_name: str, backends: dict[str, Changed], unanswered: None
 ) -> None:
-    change, text = GIVEN[given]
+    change, text = GIVEN[change_name]
     (seen,) = run_probes(load("tools", name), Changed(backends[name].real, options=change))
     assert seen.network.endswith("extractor")
     assert (seen.wrong is None) if text is None else (text in str(seen.wrong)), seen

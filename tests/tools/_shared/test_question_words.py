@@ -19,8 +19,8 @@ WORDS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=2, max_size=8)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_singular"))
-def test_the_singular(plural: str, one: str):
-    assert singular(plural) == one
+def test_the_singular(plural: str, expected: str):
+    assert singular(plural) == expected
 
 
 @given(st.text(max_size=30))

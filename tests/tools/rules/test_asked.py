@@ -90,7 +90,7 @@ FREE = SEARCH.replace("searching for a sink in", "free-viewing of")
 
 @pytest.mark.parametrize(*cases(__file__, "test_where_people_look", list, kind=Kind))
 async def test_where_people_look(
-    fakes: Any, route: str, kind: Kind, text: str, findings: list[Any], wanted: Any
+    fakes: Any, route: str, kind: Kind, text: str, findings: list[Any], expected: Any
 ) -> None:
     """A tool output is given as the order of its boxes, or as its data."""
     request = gaze(route, kind, text)
@@ -99,7 +99,7 @@ async def test_where_people_look(
         for finding in findings
     ]
     message = await ask_rules(request, fakes.context_of(request, findings=values))
-    assert parse(message.answer, kind, request.choices).value == wanted
+    assert parse(message.answer, kind, request.choices).value == expected
 
 
 async def test_the_more_salient_of_two_named_objects(fakes: Any) -> None:

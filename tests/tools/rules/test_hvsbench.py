@@ -49,9 +49,9 @@ def detected_rows(*rows: tuple[str, Any, Any]) -> Finding:
 
 @pytest.mark.parametrize(*cases(__file__, "test_named_things_that_are_not_there_abstain"))
 async def test_named_things_that_are_not_there_abstain(
-    fakes: Any, asked: tuple[str, tuple[str, ...], str], findings: tuple[Any, ...], note: tuple[str, str]
+    fakes: Any, question: tuple[str, tuple[str, ...], str], findings: tuple[Any, ...], note: tuple[str, str]
 ) -> None:
-    route, choices, text = asked
+    route, choices, text = question
     item = prompt(route, Kind.CHOICE, choices, text)
     ctx = fakes.context_of(item, findings=[detected_rows(*rows) for rows in findings])
     assert await ask_specialists(item, ctx) is None

@@ -64,10 +64,13 @@ async def test_what_is_written_is_read(fakes: Any) -> None:
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_abstention_says_why"))
 async def test_an_abstention_says_why(
-    fakes: Any, asked: tuple[Any, ...], findings: tuple[dict[str, Any] | None, ...], notes: tuple[tuple[str, str], ...]
+    fakes: Any,
+    question: tuple[Any, ...],
+    findings: tuple[dict[str, Any] | None, ...],
+    notes: tuple[tuple[str, str], ...],
 ) -> None:
     """An output is given as its data; null stands for a tool without weights."""
-    item = prompt(*asked)
+    item = prompt(*question)
     values = [ABSENT if data is None else Finding("", data, 0.7, "learned", "1") for data in findings]
     ctx = fakes.context_of(item, findings=values)
     assert await ask_specialists(item, ctx) is None

@@ -55,7 +55,7 @@ async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
     findings: list[Any],
     answer: str,
     tool: str,
-    sure: float,
+    confidence: float,
     on_card: bool,
 ) -> None:
     item, items = prompt(question, *choices, kind=kind), list(map(finding, findings))
@@ -64,7 +64,7 @@ async def test_an_answer_rests_on_the_last_finding_and_says_how_sure_it_is(
     assert result is not None
     assert (result.answer, result.tool, result.on_card) == (f"Answer: {answer}", tool, on_card)
     assert result.finding is items[-1]
-    assert result.confidence == pytest.approx(sure)
+    assert result.confidence == pytest.approx(confidence)
     assert [step for step in ctx.log.steps if step.kind == "rule"] == []
 
 

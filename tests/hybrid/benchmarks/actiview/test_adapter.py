@@ -132,9 +132,9 @@ def test_lines_divide_and_places_have_names() -> None:
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_combinations_without_a_meaning_are_refused"))
-def test_combinations_without_a_meaning_are_refused(chosen: dict[str, str], message: str) -> None:
+def test_combinations_without_a_meaning_are_refused(settings: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        read_settings(BENCHMARK.card.resolve_settings(chosen))
+        read_settings(BENCHMARK.card.resolve_settings(settings))
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_row_that_cannot_be_used_costs_itself_alone", list))
@@ -167,14 +167,14 @@ def test_files_that_cannot_be_used(
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_bad_row_is_missing_from_each_task_that_it_may_be_of", list))
 def test_a_bad_row_is_missing_from_each_task_that_it_may_be_of(
-    copy: Path, tmp_path: Path, name: str, place: list[str | int], value: object, message: str, lost: int
+    copy: Path, tmp_path: Path, name: str, place: list[str | int], value: object, message: str, broken_count: int
 ) -> None:
     put(copy, name, place, value)
     result = asked(copy, tmp_path, mode="shift", start="E")
     broken = [question for question in result if isinstance(question, BrokenQuestion)]
-    assert len(broken) == lost == len({question.task for question in broken})
+    assert len(broken) == broken_count == len({question.task for question in broken})
     assert all(re.search(message, question.error) for question in broken)
-    assert len(result) - lost == PER_TASK * len(MADE) - 1
+    assert len(result) - broken_count == PER_TASK * len(MADE) - 1
 
 
 def test_missing_and_broken_files(copy: Path, tmp_path: Path) -> None:

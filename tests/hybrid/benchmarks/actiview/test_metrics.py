@@ -117,9 +117,9 @@ def test_recall_counts_views(seen: list[tuple[set[int], set[int]]]) -> None:
 
 
 @given(st.sets(st.integers(1, 4)), st.sets(st.integers(1, 4)))
-def test_hits(shown: set[int], clues: set[int]) -> None:
-    assert hits(shown, clues) == len(shown & clues) <= len(clues)
-    assert hits_as_printed(shown, clues) == sum(view - 1 in clues for view in shown)
+def test_hits(views: set[int], clues: set[int]) -> None:
+    assert hits(views, clues) == len(views & clues) <= len(clues)
+    assert hits_as_printed(views, clues) == sum(number - 1 in clues for number in views)
 
 
 @pytest.mark.shared_data

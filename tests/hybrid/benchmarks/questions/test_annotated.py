@@ -23,8 +23,8 @@ INSIDE = [4, 3, 8, 6]
 
 def places(table_writer: Any, evidence: object, mapping: str = "", **changed: object) -> tuple[AnnotatedPlace, ...]:
     (question,) = table_writer.sound(with_mapping(table_writer, mapping, evidence=evidence, **changed))
-    found: tuple[AnnotatedPlace, ...] = question.evidence
-    return found
+    annotated: tuple[AnnotatedPlace, ...] = question.evidence
+    return annotated
 
 
 def with_mapping(table_writer: Any, mapping: str, **changed: object) -> Path:
@@ -157,8 +157,8 @@ def test_answers_that_are_hidden_hide_the_annotation(table_writer: Any) -> None:
 
 
 def test_the_annotation_of_a_question_from_python(table_writer: Any) -> None:
-    made = hybrid.Question("Which?", table_writer.png(), "two", choices=["one", "two"], evidence=[INSIDE])
-    folder = write([made], table_writer.folder / "made")
+    from_python = hybrid.Question("Which?", table_writer.png(), "two", choices=["one", "two"], evidence=[INSIDE])
+    folder = write([from_python], table_writer.folder / "made")
     (question,) = table_writer.sound(folder)
     assert question.evidence == (BOX,)
 
@@ -174,10 +174,10 @@ def sampled(name: str, folder: Path) -> Iterator[Question]:
 
 def test_generated_questions_of_vstar_know_their_places(tmp_path: Path) -> None:
     """As in the data, boxes are in a JSON file beside the picture: left, top, width and height."""
-    asked = list(sampled("vstar", tmp_path))
-    counts = {question.task: len(question.evidence) for question in asked}
+    samples = list(sampled("vstar", tmp_path))
+    counts = {question.task: len(question.evidence) for question in samples}
     assert counts == {"direct_attributes": 1, "relative_position": 2}
-    first = asked[0]
+    first = samples[0]
     (file,) = {json.loads(path.read_text())["bbox"][0][2] for path in tmp_path.glob("images/1_0.json")}
     place = first.evidence[0].place
     assert isinstance(place, Box)

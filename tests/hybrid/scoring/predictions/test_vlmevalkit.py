@@ -173,7 +173,7 @@ def test_a_csv_file_with_the_columns_of_a_sheet_is_one(tmp_path: Path) -> None:
     sheet.write_bytes(b'\xef\xbb\xbfindex,question,prediction\n1.0,"Which, left?",A\n')
     other.write_text("id,answer\n1,A\n")
     assert read(other) is None
-    found = read(sheet)
-    assert found is not None
-    assert [(row.index, row.text, row.reply) for row in found.rows] == [(1, "Which, left?", "A")]
-    assert found.format == "VLMEvalKit sheet (csv, 1 row)"
+    predictions = read(sheet)
+    assert predictions is not None
+    assert [(row.index, row.text, row.reply) for row in predictions.rows] == [(1, "Which, left?", "A")]
+    assert predictions.format == "VLMEvalKit sheet (csv, 1 row)"

@@ -15,9 +15,9 @@ def test_solvers_of_a_run_share_what_is_read_of_their_questions(tmp_path: Path, 
     synthetic_runs.from_letters(tmp_path / "run", letters)
     comparison = compare(compare_paths([tmp_path / "run"]).solvers)
     ids = [score.id for score in comparison.solvers[0].scores]
-    known: dict[int, dict[str, int]] = defaultdict(dict)
+    cache: dict[int, dict[str, int]] = defaultdict(dict)
     for pair in combinations(comparison.solvers, 2):
-        counts = [agreement._count_choices(of.questions, [*ids, "no such"], known[id(of.questions)]) for of in pair]
+        counts = [agreement._count_choices(of.questions, [*ids, "no such"], cache[id(of.questions)]) for of in pair]
         assert counts == [[2, 2, 2, 0]] * 2
-    assert len(known) == 1
-    assert agreement._count_choices({}, ids, known.popitem()[1]) == [2, 2, 2]
+    assert len(cache) == 1
+    assert agreement._count_choices({}, ids, cache.popitem()[1]) == [2, 2, 2]

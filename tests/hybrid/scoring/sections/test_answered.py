@@ -60,11 +60,11 @@ def test_a_specialist_is_compared_where_it_answers(order: tuple[str, str], synth
     }
     synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": letters[name]} for name in order})
     section = rows(compare(compare_paths([tmp_path / "run"]).solvers))
-    spoken, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
-    assert {(row.a, row.b) for row in (*spoken.values(), *silent.values())} == {("specialist", "mllm")}
-    assert spoken["value a"].value == pytest.approx(20 / 24)
-    assert spoken["value b"].value == pytest.approx(9 / 24)
-    assert spoken["difference"].value == pytest.approx(-11 / 24)
+    answered, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
+    assert {(row.a, row.b) for row in (*answered.values(), *silent.values())} == {("specialist", "mllm")}
+    assert answered["value a"].value == pytest.approx(20 / 24)
+    assert answered["value b"].value == pytest.approx(9 / 24)
+    assert answered["difference"].value == pytest.approx(-11 / 24)
     assert silent["value b"].value == pytest.approx(4 / 16)
     assert (silent["right b"].value, "difference" in silent, "value a" in silent) == (4.0, False, False)
 
@@ -108,15 +108,15 @@ def test_where_a_specialist_answers_the_other_may_not(synthetic_runs: Any, tmp_p
     letters = {"specialist": "r" * 10 + "w" * 14 + "a" * 16, "mllm": "r" * 14 + "u" * 10 + "r" * 8 + "u" * 8}
     synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": word} for name, word in letters.items()})
     section = rows(compare([scored.under("guess") for scored in compare_paths([tmp_path / "run"]).solvers]))
-    spoken = by_quantity(section, SPOKEN)
+    answered = by_quantity(section, SPOKEN)
     # Of 24 questions, 14 are answered by both: 10 right for the specialist, 14 for the model. A guess is half right.
-    assert spoken["difference"].value == pytest.approx((14 + 5 - 10) / 24)
-    assert spoken[BETTER].value == pytest.approx(4 / 24)
-    assert spoken[ANSWERING].value == pytest.approx(5 / 24)
-    assert (spoken["unanswered a"].value, spoken["unanswered b"].value, spoken["unanswered b"].n) == (0, 10, 24)
-    assert (spoken["right a"].value, spoken["right b"].value, spoken["right b"].n) == (10, 14, 24)
-    assert {row.none for name, row in spoken.items() if "right" in name or "unanswered" in name} == {""}
-    assert {row.none for name, row in spoken.items() if name.startswith(("difference", "value"))} == {"guess"}
+    assert answered["difference"].value == pytest.approx((14 + 5 - 10) / 24)
+    assert answered[BETTER].value == pytest.approx(4 / 24)
+    assert answered[ANSWERING].value == pytest.approx(5 / 24)
+    assert (answered["unanswered a"].value, answered["unanswered b"].value, answered["unanswered b"].n) == (0, 10, 24)
+    assert (answered["right a"].value, answered["right b"].value, answered["right b"].n) == (10, 14, 24)
+    assert {row.none for name, row in answered.items() if "right" in name or "unanswered" in name} == {""}
+    assert {row.none for name, row in answered.items() if name.startswith(("difference", "value"))} == {"guess"}
 
 
 def test_parts_are_adjusted_with_those_of_the_same_claim(synthetic_runs: Any, tmp_path: Path) -> None:

@@ -28,10 +28,10 @@ def compare_letters(folder: Path, synthetic_runs: Any, letters: dict[str, str], 
         place = int(question.id.rsplit("_", 1)[1]) - 1
         if solver == "specialist":
             return replace(reply, steps=tuple(map(claim, claims[place])))
-        called: Reply = synthetic_runs.calling(solver, question, reply)
+        calling: Reply = synthetic_runs.calling(solver, question, reply)
         fault = {"c": None, "x": Fault.TOOL_ERROR}
         return (
-            replace(called, steps=tuple(replace(step, fault=fault[calls[place]]) for step in called.steps))
+            replace(calling, steps=tuple(replace(step, fault=fault[calls[place]]) for step in calling.steps))
             if calls[place] in fault
             else reply
         )
@@ -51,23 +51,27 @@ def test_shares_where_called_are_those_of_the_letters(seed: int, tmp_path: Path,
     claims = [[rng.random(), rng.choice([None, 0.0, 0.25, 1.0])] for _ in range(40)]
     comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, calls, claims)
     section = tuple(SECTION.rows(comparison))
-    found = by_quantity(section)
-    both = zip(letters["specialist"], letters["controller"], calls, claims, strict=True)
-    seen = [(own == "r", call == "c", last) for own, other, call, (_, last) in both if own in "rw" and other != "f"]
-    where = {name: [right for right, is_called, _ in seen if is_called is flag] for name, flag in SIDES.items()}
-    assert all(where.values())
-    for name, right in where.items():
-        assert found[name].value == pytest.approx(fmean(right))
-        assert found[name].n == len(right)
-    assert found[DIFFERENCE].value == pytest.approx(fmean(where[WHERE_CALLED]) - fmean(where[WHERE_NOT]))
-    low, high = found[DIFFERENCE].low, found[DIFFERENCE].high
+    rows = by_quantity(section)
+    outcomes = zip(letters["specialist"], letters["controller"], calls, claims, strict=True)
+    seen = [
+        (specialist == "r", call == "c", last)
+        for specialist, controller, call, (_, last) in outcomes
+        if specialist in "rw" and controller != "f"
+    ]
+    right_by_side = {name: [right for right, is_called, _ in seen if is_called is flag] for name, flag in SIDES.items()}
+    assert all(right_by_side.values())
+    for name, right in right_by_side.items():
+        assert rows[name].value == pytest.approx(fmean(right))
+        assert rows[name].n == len(right)
+    assert rows[DIFFERENCE].value == pytest.approx(fmean(right_by_side[WHERE_CALLED]) - fmean(right_by_side[WHERE_NOT]))
+    low, high = rows[DIFFERENCE].low, rows[DIFFERENCE].high
     assert low is not None
     assert high is not None
-    assert low < (found[DIFFERENCE].value or 0.0) < high
-    assert found[DIFFERENCE].n == len(seen)
+    assert low < (rows[DIFFERENCE].value or 0.0) < high
+    assert rows[DIFFERENCE].n == len(seen)
     for words, flag in (("where called", True), ("where not called", False)):
         excess = [last - right for right, is_called, last in seen if is_called is flag and last is not None]
-        over, brier = found[f"{OVER} {words}"], found[f"{BRIER} {words}"]
+        over, brier = rows[f"{OVER} {words}"], rows[f"{BRIER} {words}"]
         assert over.value == pytest.approx(fmean(excess))
         assert brier.value == pytest.approx(fmean(value**2 for value in excess))
         assert over.n == brier.n == len(excess)
@@ -75,7 +79,7 @@ def test_shares_where_called_are_those_of_the_letters(seed: int, tmp_path: Path,
     assert {(row.a, row.b, row.none) for row in section} == {("specialist", "controller", "")}
     assert {row.quantity for row in section if row.group} == {WHERE_CALLED, WHERE_NOT, DIFFERENCE}
     lead = SECTION.lead(comparison, section)
-    shares = [f"{100 * fmean(right):.0f} % of {len(right)}" for right in where.values()]
+    shares = [f"{100 * fmean(right):.0f} % of {len(right)}" for right in right_by_side.values()]
     assert f"right on {shares[0]} where controller calls a tool and on {shares[1]} elsewhere" in lead
 
 
@@ -113,11 +117,11 @@ def test_only_a_number_from_0_to_1_is_a_confidence(tmp_path: Path, synthetic_run
     }
 
 
-def compare_tasks(folder: Path, synthetic_runs: Any, letters: dict[str, dict[str, str]], called: str) -> Comparison:
+def compare_tasks(folder: Path, synthetic_runs: Any, letters: dict[str, dict[str, str]], calls: str) -> Comparison:
     """Return a comparison of several tasks, where the first repetition calls a tool at the `c` of each task."""
 
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
-        is_called = solver == "controller" and called[int(question.id.rsplit("_", 1)[1]) - 1] == "c"
+        is_called = solver == "controller" and calls[int(question.id.rsplit("_", 1)[1]) - 1] == "c"
         result: Reply = synthetic_runs.calling(solver, question, reply) if is_called else reply
         return result
 

@@ -36,20 +36,22 @@ QUESTIONS = st.lists(
 @settings(max_examples=15)
 @given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]), st.integers(0, 2**32 - 1))
 def test_the_parts_add_up_in_the_sample_and_in_every_resample(
-    questions: Sequence[ToolQuestion], how: Combine, seed: int
+    questions: Sequence[ToolQuestion], combine: Combine, seed: int
 ) -> None:
     clusters = sorted({question.cluster for question in questions})
     sample = random.Random(seed).choices(clusters, k=len(clusters))
     resample = [item for cluster in sample for item in questions if item.cluster == cluster]
     for current in (questions, resample):
-        result = values(current, how)
+        result = values(current, combine)
         total = sum(sign * result[part] for part, sign in zip(PARTS, SIGNS, strict=True))
         assert total == pytest.approx(result[GAIN], abs=1e-12)
 
 
 @settings(max_examples=15)
 @given(QUESTIONS, st.sampled_from(["ratio", "mean_of_ratios"]))
-def test_a_repetition_that_equals_the_first_changes_no_number(questions: Sequence[ToolQuestion], how: Combine) -> None:
+def test_a_repetition_that_equals_the_first_changes_no_number(
+    questions: Sequence[ToolQuestion], combine: Combine
+) -> None:
     mixed = [replace(question, answered=place % 3 > 0) for place, question in enumerate(questions)]
     repeated = [replace(question, later=(question,)) for question in mixed]
-    assert values(repeated, how) == values(mixed, how)
+    assert values(repeated, combine) == values(mixed, combine)

@@ -126,12 +126,12 @@ def test_the_parts_are_differences_of_these_solvers_over_all_and_by_task(tmp_pat
     assert group.shuffled is not None
     alone, blank, hybrid = group.alone.solver, group.blank.solver, group.hybrid.solver
     rows = tuple(SECTION.rows(comparison))
-    found = {(item.quantity, item.a, item.b, item.group): round(20 * (item.value or 0.0), 6) for item in rows}
+    values = {(item.quantity, item.a, item.b, item.group): round(20 * (item.value or 0.0), 6) for item in rows}
     right = {alone: (4, 8), blank: (5, 11), hybrid: (9, 19), group.shuffled.solver: (2, 9)}
     pairs = {GAIN: (alone, hybrid), PRESENCE: (alone, blank), CONTENT: (blank, hybrid)}
     pairs[SHUFFLED] = (blank, group.shuffled.solver)
     differences = {name: [y - x for x, y in zip(right[a], right[b], strict=True)] for name, (a, b) in pairs.items()}
-    assert found == {
+    assert values == {
         (name, *pairs[name], task): value
         for name, of_task in differences.items()
         for task, value in (("Counting", of_task[0]), ("Jigsaw", of_task[1]), ("", sum(of_task) / 2))
@@ -162,9 +162,9 @@ def test_faults_of_all_calls_are_no_output(
     first_fault: int, is_none: bool, tmp_path: Path, synthetic_runs: Any
 ) -> None:
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
-        called: Reply = synthetic_runs.calling(solver, question, reply)
+        calling: Reply = synthetic_runs.calling(solver, question, reply)
         fault = Fault.TOOL_ERROR if int(question.id.rsplit("_", 1)[1]) >= first_fault else None
-        return replace(called, steps=tuple(replace(step, fault=fault) for step in called.steps))
+        return replace(calling, steps=tuple(replace(step, fault=fault) for step in calling.steps))
 
     comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
     (group,) = comparison.groups
@@ -207,9 +207,9 @@ def test_parts_without_a_test_have_no_sentence(tmp_path: Path, synthetic_runs: A
 
 def test_one_tool_that_answers_is_output(tmp_path: Path, synthetic_runs: Any) -> None:
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
-        called: Reply = synthetic_runs.calling(solver, question, reply)
-        failed = (replace(step, name="depth", fault=Fault.TOOL_ERROR) for step in called.steps)
-        return replace(called, steps=(*called.steps, *failed))
+        calling: Reply = synthetic_runs.calling(solver, question, reply)
+        failed = (replace(step, name="depth", fault=Fault.TOOL_ERROR) for step in calling.steps)
+        return replace(calling, steps=(*calling.steps, *failed))
 
     comparison = compare_controls(tmp_path, synthetic_runs, cost=cost)
     assert not none_said(comparison, comparison.groups[0])

@@ -50,5 +50,5 @@ def test_no_verdict_is_claimed_where_the_rule_for_unanswered_questions_decides(r
     lead = SECTION.lead(comparison, list(SECTION.rows(comparison)))
     reason = "the difference is +17 points, depending on how unanswered questions count"
     assert lead == f"No verdict on controller and mllm is claimed: {reason}."
-    sure = compare([score_letters(run, "mllm", "rw" * 90), tools])
-    assert SECTION.lead(sure, list(SECTION.rows(sure))) == ""
+    clear_case = compare([score_letters(run, "mllm", "rw" * 90), tools])
+    assert SECTION.lead(clear_case, list(SECTION.rows(clear_case))) == ""

@@ -21,19 +21,19 @@ from tests.hybrid.scoring.sections.rows import by_quantity
 Request = list[Question]
 
 
-def drawn(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
+def draw_solvers(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
     """Questions, some without a call, some about a shared picture, some answered by the MLLM alone."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(8, 17))
     request = annotated_questions(rng, size, int(rng.integers(0, 2)) * size // 2)
     boxes = []
     for question in request:
-        wanted = question.evidence[0].place
-        assert isinstance(wanted, Box)
+        target = question.evidence[0].place
+        assert isinstance(target, Box)
         hits = rng.random(rng.integers(0, 4)) < 0.5
-        boxes.append([box_around(wanted, margin(rng)) if hit else random_box(rng, 50, 700) for hit in hits])
-    called, right, alone = np.array([bool(of) for of in boxes]), rng.random(size) < 0.6, rng.random(size) < 0.5
-    return request, {"controller": DrawnSolver(right, called, boxes=boxes), "mllm": DrawnSolver(alone)}
+        boxes.append([box_around(target, margin(rng)) if hit else random_box(rng, 50, 700) for hit in hits])
+    has_call, right, alone = np.array([bool(of) for of in boxes]), rng.random(size) < 0.6, rng.random(size) < 0.5
+    return request, {"controller": DrawnSolver(right, has_call, boxes=boxes), "mllm": DrawnSolver(alone)}
 
 
 def margin(rng: np.random.Generator) -> int:
@@ -47,23 +47,26 @@ def recounted(run: Path) -> dict[str, float]:
     looks = [(line, [step["data"]["args"]["box"] for step in _steps(answers["controller"], line)]) for line in lines]
     looks = [(line, [box for box in boxes if _area(box) <= 400_000]) for line, boxes in looks]
     looked = [(line, boxes) for line, boxes in looks if boxes]
-    every = [(line["cluster"] or line["id"], box) for line, boxes in looked for box in boxes]
-    calls = len(every)
+    all_boxes = [(line["cluster"] or line["id"], box) for line, boxes in looked for box in boxes]
+    calls = len(all_boxes)
     at_place = sum(_covers(box, line) for line, boxes in looked for box in boxes)
     chance = 0.0
     for line, boxes in looked:
         # There are at most 50 other places here; the selection from more is tested by hand below.
-        others = [box for unit, box in every if unit != (line["cluster"] or line["id"])]
+        others = [box for unit, box in all_boxes if unit != (line["cluster"] or line["id"])]
         assert len(others) <= 50
         chance += len(boxes) * sum(_covers(box, line) for box in others) / len(others)
-    there = {line["id"]: any(_covers(box, line) for box in boxes) for line, boxes in looked}
+    hit_by_id = {line["id"]: any(_covers(box, line) for box in boxes) for line, boxes in looked}
     right = {solver: {name: _is_right(attempt) for name, attempt in of.items()} for solver, of in answers.items()}
     shares = {"questions with a region": len(looked) / len(lines), "calls with a region": calls}
     shares |= {"calls at the place": at_place / calls, "calls at the place by chance": chance / calls}
-    shares |= {"above chance": (at_place - chance) / calls, "questions at the place": sum(there.values()) / len(there)}
+    shares |= {
+        "above chance": (at_place - chance) / calls,
+        "questions at the place": sum(hit_by_id.values()) / len(hit_by_id),
+    }
     means = {}
     for words, value in (("at the place", True), ("elsewhere", False)):
-        names = [name for name, is_there in there.items() if is_there is value]
+        names = [name for name, is_there in hit_by_id.items() if is_there is value]
         if names:
             means[value] = sum(right["controller"][name] for name in names) / len(names)
             shares[f"right {words}"] = means[value]
@@ -92,17 +95,17 @@ def _area(box: Any) -> float:
 
 def _covers(box: Any, line: Any) -> bool:
     """Counts the pixels of the annotated box inside of the region."""
-    wanted = line["evidence"][0]["place"]
-    pixels = {axis: range(int(wanted[f"{axis}0"]), int(wanted[f"{axis}1"])) for axis in "xy"}
+    target = line["evidence"][0]["place"]
+    pixels = {axis: range(int(target[f"{axis}0"]), int(target[f"{axis}1"])) for axis in "xy"}
     inside = [sum(box[f"{axis}0"] <= pixel < box[f"{axis}1"] for pixel in pixels[axis]) for axis in "xy"]
-    middle = [(wanted[f"{axis}0"] + wanted[f"{axis}1"]) / 2 for axis in "xy"]
+    middle = [(target[f"{axis}0"] + target[f"{axis}1"]) / 2 for axis in "xy"]
     is_centred = all(box[f"{axis}0"] <= at <= box[f"{axis}1"] for axis, at in zip("xy", middle, strict=True))
-    return is_centred and 2 * inside[0] * inside[1] >= _area(wanted)
+    return is_centred and 2 * inside[0] * inside[1] >= _area(target)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_shares_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
-    request, solvers = drawn(seed)
+    request, solvers = draw_solvers(seed)
     comparison = comparison_of(tmp_path, request, real=solvers)
     rows = by_quantity(places.rows(comparison))
     assert {name: row.value for name, row in rows.items()} == pytest.approx(recounted(tmp_path / "real"), abs=1e-12)
@@ -153,11 +156,11 @@ def test_the_chance_of_two_pictures_counts_looks_at_the_same_one(tmp_path: Path)
 
 @pytest.mark.parametrize("size", [51, 60, 99, 100, 101, 4000])
 def test_the_calls_that_are_compared_are_spread_over_all(size: int) -> None:
-    own = [3, 4, size // 2]
-    chosen = places._spread(size, own)
-    assert (len(set(chosen)), chosen[0], chosen[-1]) == (min(50, size - 3), 0, size - 1)
-    assert not set(own) & set(chosen)
-    steps = np.diff(chosen)
+    own_calls = [3, 4, size // 2]
+    others = places._spread(size, own_calls)
+    assert (len(set(others)), others[0], others[-1]) == (min(50, size - 3), 0, size - 1)
+    assert not set(own_calls) & set(others)
+    steps = np.diff(others)
     assert steps.max() <= size / 49 + 3
     assert places._spread(3, [0, 1, 2]) == []
     assert places._spread(4, [1]) == [0, 2, 3]
@@ -184,17 +187,17 @@ def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def study(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A run of 100 questions with 60 looks at the place, and only these help."""
     rng = np.random.default_rng(5)
     request = annotated_questions(rng, 100)
-    there = np.arange(100) < 60
+    is_at_place = np.arange(100) < 60
     boxes = []
-    for question, hit in zip(request, there, strict=True):
-        wanted = question.evidence[0].place
-        assert isinstance(wanted, Box)
-        boxes.append([box_around(wanted) if hit else Box(*(5, 5, 30, 30))])
-    right = np.where(there, np.arange(100) % 10 > 0, np.arange(100) % 2 == 0)
+    for question, hit in zip(request, is_at_place, strict=True):
+        target = question.evidence[0].place
+        assert isinstance(target, Box)
+        boxes.append([box_around(target) if hit else Box(*(5, 5, 30, 30))])
+    right = np.where(is_at_place, np.arange(100) % 10 > 0, np.arange(100) % 2 == 0)
     alone = np.arange(100) % 2 == 0
     solvers = {"controller": DrawnSolver(right, np.ones(100, bool), boxes=boxes), "mllm": DrawnSolver(alone)}
     folder = tmp_path_factory.mktemp("found")
@@ -202,8 +205,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return {"comparison": comparison, "rows": by_quantity(places.rows(comparison))}
 
 
-def test_the_rows_have_intervals_around_them(found: dict[str, Any]) -> None:
-    rows: dict[str, Result] = found["rows"]
+def test_the_rows_have_intervals_around_them(study: dict[str, Any]) -> None:
+    rows: dict[str, Result] = study["rows"]
     assert rows["calls at the place"].value == 0.6
     assert rows["right at the place"].value == 0.9
     assert (rows["right at the place"].n, rows["right elsewhere"].n) == (60, 40)
@@ -222,19 +225,19 @@ def test_the_rows_have_intervals_around_them(found: dict[str, Any]) -> None:
     assert difference.low == pytest.approx(0.4 - 1.99 * error, abs=0.02)
 
 
-def test_what_is_said_of_it(found: dict[str, Any]) -> None:
-    text = sentences_of(found["comparison"])["places.found"]
+def test_what_is_said_of_it(study: dict[str, Any]) -> None:
+    text = sentences_of(study["comparison"])["places.found"]
     assert text.startswith("60% of its 100 tool calls with a region look at the annotated place, and ")
     assert (
         "; it is right on 90% of the questions where they cover it and on 50% of the others (+40 points, 95% CI "
         in text
     )
-    lead = places.lead(found["comparison"], list(found["rows"].values()))
+    lead = places.lead(study["comparison"], list(study["rows"].values()))
     assert "It is right on 90 % of 60 questions where its calls cover the place, and on 50 % of 40" in lead
 
 
-def test_the_study_has_a_table_of_it(found: dict[str, Any]) -> None:
-    tables = {table.title: table for table in study_tables(results(found["comparison"]))}
+def test_the_study_has_a_table_of_it(study: dict[str, Any]) -> None:
+    tables = {table.title: table for table in study_tables(results(study["comparison"]))}
     lines = {line[0]: line[1:] for line in tables["where tool calls look"].rows}
     assert lines["calls at the place"][0] == "0.600"
     assert lines["right at the place"][2] == "60"

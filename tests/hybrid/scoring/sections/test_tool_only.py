@@ -44,11 +44,11 @@ def test_what_only_tools_solve_is_counted_question_by_question(runs: int, tmp_pa
     rows, lead = compute_section(tmp_path / "run", synthetic_runs, messages)
     questions = list(zip(tools, *without, strict=True))
     solved = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "r" and "r" not in alone]
-    lost = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "w" and "r" in alone]
+    lost_numbers = [n for n, (tool, *alone) in enumerate(questions, 1) if tool == "w" and "r" in alone]
     assert rows["tool-only solved"].ids == tuple(f"val_Jigsaw_{n}" for n in solved)
     assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
-    assert rows["tool-only lost"].ids == tuple(f"val_Jigsaw_{n}" for n in lost)
-    assert (rows["tool-only solved"].value, rows["tool-only lost"].value) == (len(solved), len(lost))
+    assert rows["tool-only lost"].ids == tuple(f"val_Jigsaw_{n}" for n in lost_numbers)
+    assert (rows["tool-only solved"].value, rows["tool-only lost"].value) == (len(solved), len(lost_numbers))
     # With one more run without tools, each such run in turn is compared with the others.
     alone = list(zip(*without, strict=True))
     new = [sum(a[k] == "r" and "r" not in a[:k] + a[k + 1 :] for a in alone) for k in range(runs)]

@@ -107,11 +107,11 @@ def test_the_cost_of_a_question_is_read_once_for_all_sections(
     reads: list[bytes] = []
     read_attempt = attempts.read_attempt
 
-    def counted(line: bytes) -> Attempt:
+    def read_and_count(line: bytes) -> Attempt:
         reads.append(line)
         return read_attempt(line)
 
-    monkeypatch.setattr(attempts, "read_attempt", counted)
+    monkeypatch.setattr(attempts, "read_attempt", read_and_count)
     fresh = compare(compare_paths([tmp_path / "run"]).solvers)
     reads.clear()
     assert tuple(price.SECTION.rows(fresh)) == expected
