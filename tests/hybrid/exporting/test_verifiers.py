@@ -36,6 +36,10 @@ def with_options(traced: Path, tmp_path: Path, **options: object) -> ExportedRun
     return ExportedRun.at(folder.path / "specialist")
 
 
+# The note on a run of generated questions.
+MADE = "generated questions: rewards in this environment are not results of BLINK"
+
+
 def exported_options(run: ExportedRun, path: Path) -> tuple[dict[str, object], tuple[str, ...]]:
     export = EXPORTER.export(run, path, ExportOptions())
     assert {file.relative_to(path).as_posix() for file in export.paths} == {
@@ -50,7 +54,7 @@ def test_the_package_bears_its_name_and_holds_the_options_without_the_model(trac
     changes = {"tools": "depth", "model": "openai:gpt-4o", "base-url": "http://10.0.0.1/v1", "run-max-cost": 3}
     options, notes = exported_options(with_options(traced, tmp_path, **changes), tmp_path / "vf_depth")
     assert options == {"benchmark": "blink", "data": "sample", "tools": "depth", "solver": ["specialist"]}
-    assert notes == ()
+    assert notes == (MADE,)
     module = (tmp_path / "vf_depth/vf_depth/__init__.py").read_text()
     compile(module, "vf_depth", "exec")
     assert "class VfDepthTaskset(" in module
@@ -73,7 +77,11 @@ def test_no_path_of_the_machine_leaves_it(traced: Path, tmp_path: Path) -> None:
     run = with_options(traced, tmp_path, data="/home/somebody/blink")
     options, notes = exported_options(run, tmp_path / "private")
     assert options["data"] == "blink"
-    assert notes == ("run.json: data contained a path of this machine, which was removed: write it there again",)
+    assert notes[0] == "run.json: data contained a path of this machine, which was removed: write it there again"
+    assert notes[1:] == (MADE,)
+    identity = {**run.folder.manifest["identity"], "data": {"kind": "folder", "sha256": "0"}}
+    run.folder.write_manifest({**run.folder.manifest, "identity": identity})
+    assert len(exported_options(ExportedRun.at(run.folder.path / "specialist"), tmp_path / "real")[1]) == 1
 
 
 def test_what_cannot_be_an_environment_is_one_line(traced: Path, tmp_path: Path) -> None:
@@ -118,7 +126,7 @@ def test_the_evaluation_of_verifiers_gives_the_number_of_the_run(
         f"run {data} --model openai:mock --base-url {server} --solver controller --out run".split(),
         standalone_mode=False,
     )
-    assert EXPORTER.export(ExportedRun.at(Path("run/controller")), tmp_path / "crops", ExportOptions()).notes == ()
+    assert EXPORTER.export(ExportedRun.at(Path("run/controller")), tmp_path / "crops", ExportOptions()).notes == (MADE,)
     hybrid = str(Path(sys.executable).with_name("hybrid"))
     words = ["--env.taskset.hybrid", hybrid, "-m", "mock", "--client.base-url", server, "--no-push", "--no-rich"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "crops")}

@@ -219,8 +219,16 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Any, five: str, tmp_
     def page() -> Page:
         stream = open_page(scheme="dark").open(f"{five}#/blink")
         unfold(stream)
+        stream.evaluate(
+            """(text) => {
+                const head = Object.assign(document.createElement("p"), { className: "head", textContent: text });
+                document.querySelector(".page").prepend(head);
+            }""",
+            head,
+        )
         return stream
 
+    head = "openai:gpt-4o | BLINK | generated questions | 60 questions"
     figures = page().locator("figure.chart")
     for number in range(figures.count()):
         if number == 4:
@@ -239,6 +247,7 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Any, five: str, tmp_
         assert "var(--" not in svg
         assert "href" not in svg
         assert "#1b1f23" in svg
+        assert f">{head}</text>" in svg
         if "PNG" in saved:
             with Image.open(saved["PNG"]) as picture:
                 assert picture.width >= 900

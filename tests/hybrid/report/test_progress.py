@@ -193,6 +193,13 @@ def test_numbers_that_are_not_finite_hide_no_other_run(run: RunFolder) -> None:
     assert None in [item["seconds"] for item in run_state["newest"]]
 
 
+def test_generated_questions_are_flagged(run: RunFolder) -> None:
+    manifest = run.manifest
+    for kind, generated in (("sample", True), ("folder", False)):
+        run.write_manifest({**manifest, "identity": {**manifest["identity"], "data": {"kind": kind}}})
+        assert RunProgress(run).as_json()["generated"] is generated
+
+
 def test_a_run_that_is_being_written_is_running(run: RunFolder) -> None:
     with run.locked():
         assert RunProgress(run).as_json()["state"] == "running"
