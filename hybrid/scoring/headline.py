@@ -32,7 +32,7 @@ from hybrid.display.tables import (
 from hybrid.display.terminal import NARROW, clipped, filled, how_many, one_line, pasteable
 from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion import Sentence
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import own_command, role

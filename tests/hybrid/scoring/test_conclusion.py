@@ -14,9 +14,11 @@ from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion import Sentence, _held_of, cases, conclusion
+from hybrid.scoring.conclusion import cases, conclusion
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_tasks import held_of
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
@@ -277,8 +279,8 @@ def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
         return Result("differences", "difference", FRACTION, value, low=value - 0.05, high=value + 0.05, p_holm=p_holm)
 
     rows = [of_task(*each) for each in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))]
-    assert [row.value for row in _held_of(rows, -1)] == [-0.3, -0.1]
-    assert [row.value for row in _held_of(rows, 1)] == [0.3, 0.2]
+    assert [row.value for row in held_of(rows, -1)] == [-0.3, -0.1]
+    assert [row.value for row in held_of(rows, 1)] == [0.3, 0.2]
 
 
 def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
