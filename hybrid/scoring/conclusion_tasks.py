@@ -48,15 +48,16 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
     total = rows.pair(group.alone, group.hybrid).n
     parts = _different(answers, others, total)
     untested = _untested(rows, group.alone, group.hybrid)
-    # A loss from answering fewer questions is named above, so it cannot also be the largest insignificant loss.
-    left = [row for row in tested if row not in others]
+    worse = held_of(answers, -1)
+    # What is named above, worse or by answering fewer questions, cannot also be the largest loss that is not shown.
+    left = [row for row in tested if row not in others and row not in worse]
     rest = _rest(rows, left, total, named=bool(untested or others)) if left else ""
     if untested:
         rest = "; ".join(filter(None, [TASKS_UNTESTED.fill(tasks=listed(untested)), rest]))
     if not parts:
         yield say(TASKS_NONE, rest=rest[0].upper() + rest[1:])
         return
-    tail = [rest] if rest and (untested or not held_of(answers, -1)) else []
+    tail = [rest] if rest and (untested or not worse) else []
     yield say(TASKS_SHOWN, tasks=len(tested), by=_by(rows), parts="; ".join([*parts, *tail]))
 
 
