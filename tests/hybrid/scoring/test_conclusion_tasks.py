@@ -48,6 +48,8 @@ class Rows:
         return row.group not in self.by_answering
 
     def pair(self, a: Any, b: Any) -> Any:
+        assert a == ALONE
+        assert b in (TOOLS, OTHER)
         return SimpleNamespace(a=a, b=b, n=200)
 
 
@@ -70,8 +72,8 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
         (Rows([COUNTING]), []),
         (Rows([COUNTING, *NO_TASKS]), []),
         (
-            Rows([COUNTING, JIGSAW, task("Depth", -0.02), *NO_TASKS]),
-            ["tasks.none", f"No single task is shown to be worse (40 to 60 questions each{LOSS})."],
+            Rows([COUNTING, JIGSAW, task("Depth", -0.02, n=20), *NO_TASKS]),
+            ["tasks.none", f"No single task is shown to be worse (20 to 60 questions each{LOSS})."],
         ),
         (
             Rows([COUNTING, task("Depth", 0.0)]),

@@ -54,8 +54,11 @@ class Rows:
         return tuple(self.by_section.get(section, ()))
 
     def pair(self, a: Any, b: Any) -> Any:
-        del a, b
-        return SimpleNamespace(claim=self.claim, state=self.claim, n=40)
+        if a is b:
+            return SimpleNamespace(claim="apart", state="apart", n=0)
+        is_turned = (a, b) in ((TOOLS, ALONE), (TOOLS, BLANK), (BLANK, ALONE))
+        claim = {"more": "less", "less": "more"}.get(self.claim, self.claim) if is_turned else self.claim
+        return SimpleNamespace(claim=claim, state=claim, n=40)
 
 
 def sentences(section: str, rows: Sequence[Result], claim: str = "open", group: Any = GROUP) -> dict[str, str]:
@@ -87,6 +90,10 @@ WEAK = (
     "It calls tools where they are weak: the specialists are right on 20% of the questions with a call and on 90% of "
     "the others (-70 points, 95% CI -80 to -60)."
 )
+NEVER = (
+    "It calls tools where they are weak: the specialists are right on 0% of the questions with a call and on 90% of "
+    "the others (-90 points, 95% CI -100 to -80)."
+)
 STRONG = (
     "It calls tools where they are strong: the specialists are right on 90% of the questions with a call and on 20% of "
     "the others (+70 points, 95% CI 60 to 80)."
@@ -98,6 +105,7 @@ STRONG = (
     [
         (-0.7, (-0.8, -0.6), 0.01, {"calls.weak": WEAK}),
         (0.7, (0.6, 0.8), 0.01, {"calls.strong": STRONG}),
+        (-0.9, (-1.0, -0.8), 0.01, {"calls.weak": NEVER}),
         (-0.7, (-0.8, -0.6), 0.06, {}),
         (-0.7, (-0.8, -0.6), None, {}),
         (0.7, (-0.1, 0.8), 0.01, {}),
@@ -107,7 +115,7 @@ STRONG = (
     ],
 )
 def test_where_a_model_calls_tools(value: float, ends: Ends, p: float | None, wanted: dict[str, str]) -> None:
-    called, elsewhere = (0.2, 0.9) if value < 0 else (0.9, 0.2)
+    called, elsewhere = (0.9 + value, 0.9) if value < 0 else (0.9, 0.2)
     rows = [row("difference where called", value, ends, p), *shares(called=called, elsewhere=elsewhere)]
     assert sentences("called", rows) == wanted
     assert sentences("called", rows[1:]) == {}
@@ -127,6 +135,7 @@ THERE = (
     ("above", "difference", "wanted"),
     [
         ((0.4, (0.3, 0.5), 0.01), None, {"places.found": f"{FOUND}."}),
+        ((0.6, (0.5, 0.7), 0.01), None, {"places.found": f"{FOUND.replace('20%', '0%')}."}),
         ((0.4, (0.3, 0.5), 0.06), None, {"places.missed": MISSED.format(size="+40 points", ends="30 to 50")}),
         ((0.4, (0.0, 0.5), 0.01), None, {"places.missed": MISSED.format(size="+40 points", ends="0 to 50")}),
         (
@@ -143,7 +152,7 @@ THERE = (
 )
 def test_whether_calls_look_at_the_place(above: Any, difference: Any, wanted: dict[str, str]) -> None:
     rows = [row("above chance", *above), row("calls with a region", 120.0)]
-    rows += shares(at=0.6, chance=0.2, there=0.8, away=0.3)
+    rows += shares(at=0.6, chance=0.0 if above[0] == 0.6 else 0.2, there=0.8, away=0.3)
     rows += [] if difference is None else [row("difference at the place", *difference)]
     assert sentences("places", rows) == wanted
 
@@ -161,7 +170,7 @@ def test_whether_calls_look_at_the_place(above: Any, difference: Any, wanted: di
 def test_whether_the_wording_of_outputs_matters(value: float, ends: Ends, p: float, wanted: str | None) -> None:
     rows = [row("other words", value, ends, p, a="tools", b="reworded")]
     # Other effects, and the opposite pair, have the opposite sign.
-    opposite = [replace(each, quantity="oracle") for each in of_others(rows)]
+    opposite = [replace(each, quantity="oracle", b="reworded", group="") for each in of_others(rows)]
     opposite += [replace(each, a="reworded", b="tools", group="") for each in of_others(rows)]
     others = [*of_others(rows), *opposite]
     given: Any = Rows({"effects": (*others, *rows, *others)})
@@ -219,11 +228,11 @@ def test_the_price_of_a_gain(claim: str, tokens: Any, seconds: Any, words: str |
 
 @pytest.mark.parametrize(
     ("n", "high", "is_said"),
-    [(10, 0.49, True), (9, 0.49, False), (10, 0.5, False), (10, None, False), (None, 0.4, False)],
+    [(10, 0.494, True), (9, 0.494, False), (10, 0.5, False), (10, None, False), (None, 0.4, False)],
 )
 def test_outputs_are_ignored_if_most_of_enough_are(n: int | None, high: float | None, is_said: bool) -> None:
-    used = row("right outputs used", 0.2, None if high is None else (0.05, high), n=n, ids=("one", "two"))
-    words = "Of 10 right tool outputs that the model needed, it used 2 (95% CI 5 to 49%)."
+    used = row("right outputs used", 0.47, None if high is None else (0.444, high), n=n, ids=("one", "two"))
+    words = "Of 10 right tool outputs that the model needed, it used 2 (95% CI 44 to 49%)."
     assert sentences("used", [used]) == ({"used.shown": words} if is_said else {})
 
 
@@ -245,6 +254,7 @@ def test_perfect_output_changes_nothing_if_that_holds(note: str, p: float, is_sa
     ("value", "ends", "p", "is_said"),
     [
         (-0.6, (-0.7, -0.5), 0.01, True),
+        (-0.8, (-0.9, -0.7), 0.01, True),
         (-0.6, (-0.7, -0.5), 0.06, False),
         (-0.6, (-0.7, 0.0), 0.01, False),
         (0.6, (0.5, 0.7), 0.01, False),
@@ -252,10 +262,11 @@ def test_perfect_output_changes_nothing_if_that_holds(note: str, p: float, is_sa
     ],
 )
 def test_calls_are_misplaced_if_they_are_rarer_where_needed(value: float, ends: Ends, p: float, is_said: bool) -> None:
-    rows = [row("selection", value, ends, p), *shares(wrong=0.2, right=0.8)]
+    rows = [row("selection", value, ends, p), *shares(wrong=0.8 + value, right=0.8)]
+    of_wrong, size, interval = ("20%", "-60", "-70 to -50") if value > -0.8 else ("0%", "-80", "-90 to -70")
     words = (
-        "It calls tools on 20% of what it gets wrong alone and on 80% of what it gets right (-60 points, 95% CI -70 to "
-        "-50)."
+        f"It calls tools on {of_wrong} of what it gets wrong alone and on 80% of what it gets right ({size} points, "
+        f"95% CI {interval})."
     )
     assert sentences("selection", rows) == ({"used.shown": words} if is_said else {})
 
@@ -266,6 +277,10 @@ def test_calls_are_misplaced_if_they_are_rarer_where_needed(value: float, ends: 
         (0.2, (0.1, 0.3), 0.01, 49, 51, "selection.more", "adds 20 points (10 to 30)."),
         (-0.2, (-0.3, -0.1), 0.01, 49, 51, "selection.less", "costs 20 points (10 to 30)."),
         (0.2, (0.1, 0.3), 0.06, 49, 51, None, ""),
+        # The interval decides the direction, so it must be on one side of 0.
+        (0.2, (0.0, 0.3), 0.01, 49, 51, None, ""),
+        (0.2, (-0.1, 0.3), 0.01, 49, 51, None, ""),
+        (-0.2, (-0.3, 0.0), 0.01, 49, 51, None, ""),
         (0.2, (0.1, 0.3), 0.01, 50, 50, None, ""),
         (0.2, (0.1, 0.3), 0.01, 49, None, None, ""),
         (0.2, None, 0.01, 49, 51, None, ""),
@@ -359,6 +374,7 @@ def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_said: boo
         (0.1, (0.05, 0.15), 0.01, 2, "", "pooled.more", "tools bring 10 points"),
         (0.1, (-0.05, 0.15), 0.5, 2, "depends on how unanswered questions count", "pooled.rule", "by +10 points ("),
         (-0.1, (-0.15, -0.05), 0.01, 3, "x; depends on how unanswered questions count", "pooled.rule", "by -10 points"),
+        (0.1, (0.05, 0.15), 0.01, 4, "", "pooled.more", "Over 4 models tools bring 10 points"),
         (0.1, None, 0.01, 3, "", None, ""),
     ],
 )
@@ -368,13 +384,13 @@ def test_the_effect_over_models(
     rows = [
         row("effect of output", -value, None, p, n=n + 4),
         row("gain", value, ends, p, n=n, note=note),
-        row("gain: tau", 0.04, n=n),
-        row("gain: I2", 0.856, n=n),
+        row("gain: tau", 0.04 if n < 4 else 0.0, n=n),
+        row("gain: I2", 0.65, n=n),
         row("gain: one more model", -value, (-0.9, 0.9), 0.9, n=n + 4),
     ]
     given: Any = Rows({"pooled": rows})
     said = dict(pooled_sentences(given))
     assert set(said) == ({case} if case else set())
     assert all(words in text for text in said.values())
-    assert all(name == "pooled.few" or "between models tau 4 points, I2 86%" in text for name, text in said.items())
+    assert all(name == "pooled.few" or f"tau {4 if n < 4 else 0} points, I2 65%" in text for name, text in said.items())
     assert dict(pooled_sentences(Rows({"pooled": rows[:1]}))) == {}  # type: ignore[arg-type]
