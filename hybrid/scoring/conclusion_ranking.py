@@ -110,7 +110,7 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
     ]
     if not values:
         return say(SILENT)
-    why = why_no_interval(_headline_of(rows, values[0][0])).removesuffix(" to tell a difference")
+    why = why_no_interval(_headline_of(rows, values[0][0])).removesuffix(" to show a difference")
     each = listed([f"{short_name(solver)} {value}" for solver, value in values])
     return say(NO_INTERVAL, metric=headline, values=each, why=why)
 

@@ -359,6 +359,15 @@ def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     assert "one picture: no interval" in sentences[0].text
 
 
+def test_one_question_of_a_metric_that_is_no_share_has_a_value_and_no_interval() -> None:
+    scored = solver("mllm", {"Jigsaw": "r"})
+    metric = Metric("accuracy_macro", 1.25, 1, "ratio", (Cell("", "Jigsaw_1", 1.25, 1.0),), share=False)
+    alone = replace(scored, counted={rule: Counted(each.scores, (metric,)) for rule, each in scored.counted.items()})
+    (sentence,) = conclusion(compare([alone]), limits=False)
+    words = "accuracy_macro: mllm 1.250 (1 question); too few questions."
+    assert (sentence.id, sentence.text) == ("solvers.no_interval", words)
+
+
 def test_the_counts_of_a_sentence_are_of_one_set(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {name: {"Counting": "f", "Jigsaw": "rww"} for name in ("controller", "mllm")}
     run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
