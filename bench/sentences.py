@@ -53,7 +53,8 @@ from hybrid.core.types import (
     Usage,
 )
 from hybrid.log.attempts import Unfinished
-from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.reports import compare_paths
 from hybrid.stats import Design as Plan
 from hybrid.stats import combine, contrast, detectable, detectable_difference

@@ -25,7 +25,8 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import compare
-from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.groups import control, role
 from hybrid.scoring.head import head_of, head_of_run
 from hybrid.scoring.pairing import Data

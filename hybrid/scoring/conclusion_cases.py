@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hybrid.scoring.groups import AGAIN
+
 # By id, in the order in which modules declare them.
 DECLARED: dict[str, Case] = {}
 
@@ -33,3 +35,18 @@ def case(identity: str, condition: str, words: str) -> Case:
     """Declare a case."""
     DECLARED[identity] = Case(identity, condition, words)
     return DECLARED[identity]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a conclusion, and the id of its case."""
+
+    id: str
+    text: str
+    command: str = ""  # The command that the text ends with
+
+
+def say(chosen: Case, **fields: object) -> Sentence:
+    """Return the sentence of a case with its fields filled in."""
+    command = str(fields.get("command", ""))
+    return Sentence(chosen.id, chosen.fill(**fields), "" if command == AGAIN else command)

@@ -233,6 +233,7 @@ def review_sentences(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[S
     yield from _room(rows, group)
     yield from _equal(rows, group)
     yield from _used(rows, group)
+    yield from _where_called(rows, group)
     yield from _words_of_tools(rows, group)
     yield from _calls(rows, group)
     yield from _looks(rows, group)
@@ -399,9 +400,16 @@ def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     if parts:
         text = "; ".join(parts)
         yield _said("used.shown", parts=f"{text[0].upper()}{text[1:]}")
+
+
+def _where_called(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
+    """Yield the effect of tool output on the questions with a call, if these are fewer than half."""
+    calls = rows_about(rows, "selection", group.hybrid)
     called = calls.get(CALLED)
-    if called is not None and called.holds and called.low is not None and (called.n or 0) < SELDOM * _asked(calls):
-        which = "more" if called.low > 0 else "less"
+    if called is None or not called.holds or not called.excludes_zero:
+        return
+    if (called.n or 0) < SELDOM * _asked(calls):
+        which = "more" if (called.low or 0.0) > 0 else "less"
         ends = f"{CI} {ends_of(called, cost=which == 'less')}"
         yield _said(f"selection.{which}", n=called.n, size=size_of(called), ends=ends)
 

@@ -71,6 +71,7 @@ NO_CLAIM: Mapping[str, str] = {
     "others": "from questions that only one of them answered",
     "split": "with another result on the questions that both answered",
 }
+UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
 # What the rule for unanswered questions decides about a difference: the beginning of a sentence.
 BY_RULE: Mapping[str, Case] = {
     "direction": case(
@@ -308,6 +309,11 @@ def number(value: float, unit: str) -> str:
     if abs(points) >= 0.5 or points == 0:
         return f"{math.copysign(math.floor(abs(points) + 0.5), points):z.0f}"
     return f"{points:.1g}"
+
+
+def format_value(value: float | None) -> str:
+    """Return a metric's value with three decimals, or that there is none."""
+    return "no value" if value is None else f"{value:.3f}"
 
 
 def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:

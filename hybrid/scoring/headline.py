@@ -32,7 +32,7 @@ from hybrid.display.tables import (
 from hybrid.display.terminal import NARROW, clipped, filled, how_many, one_line, pasteable
 from hybrid.log.folder import LOG
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion import Sentence
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import AGAIN, own_command, role
@@ -150,13 +150,13 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
         for solver in (group.hybrid, group.blank, group.shuffled, group.specialist):
             if solver is not None and group.alone is not None:
                 baseline.setdefault(solver.solver, group.alone.solver)
-    first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else None)
-    if first is not None:
-        paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
-        for solver in comparison.solvers:
-            if solver.solver in paired:
-                baseline.setdefault(solver.solver, first)
-    return {name: other for name, other in baseline.items() if name != other}
+    # Without a pair no solver is paired, so that none gets this name.
+    first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else "")
+    paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
+    for solver in comparison.solvers:
+        if solver.solver in paired:
+            baseline.setdefault(solver.solver, first)
+    return baseline
 
 
 def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[str, str], Result]:

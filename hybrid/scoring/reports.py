@@ -27,7 +27,8 @@ from hybrid.log.codec import codec
 from hybrid.plugins.registry import described_by, load
 from hybrid.scoring.clusters import align_clusters
 from hybrid.scoring.compare import Comparison, ComparisonOptions, chosen_pairs, compare, unique
-from hybrid.scoring.conclusion import Sentence, conclusion
+from hybrid.scoring.conclusion import conclusion
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
 from hybrid.scoring.head import GENERATED, flag_captions, head_of

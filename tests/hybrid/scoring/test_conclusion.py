@@ -14,9 +14,11 @@ from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion import Sentence, _held_of, cases, conclusion
+from hybrid.scoring.conclusion import cases, conclusion
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_tasks import held_of
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
@@ -279,8 +281,8 @@ def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
     rows = [
         of_task(*facts) for facts in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))
     ]
-    assert [row.value for row in _held_of(rows, -1)] == [-0.3, -0.1]
-    assert [row.value for row in _held_of(rows, 1)] == [0.3, 0.2]
+    assert [row.value for row in held_of(rows, -1)] == [-0.3, -0.1]
+    assert [row.value for row in held_of(rows, 1)] == [0.3, 0.2]
 
 
 def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
@@ -357,6 +359,15 @@ def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     assert by_id["solvers.no_interval"] == "accuracy_macro: mllm 0.857 (7 questions); one picture: no interval."
     sentences = conclusion(compare([alone, one_picture(solver("controller", {"Jigsaw": "rrrrrrr"}))]))
     assert "one picture: no interval" in sentences[0].text
+
+
+def test_one_question_of_a_metric_that_is_no_share_has_a_value_and_no_interval() -> None:
+    scored = solver("mllm", {"Jigsaw": "r"})
+    metric = Metric("accuracy_macro", 1.25, 1, "ratio", (Cell("", "Jigsaw_1", 1.25, 1.0),), share=False)
+    alone = replace(scored, counted={rule: Counted(each.scores, (metric,)) for rule, each in scored.counted.items()})
+    (sentence,) = conclusion(compare([alone]), limits=False)
+    words = "accuracy_macro: mllm 1.250 (1 question); too few questions."
+    assert (sentence.id, sentence.text) == ("solvers.no_interval", words)
 
 
 def test_the_counts_of_a_sentence_are_of_one_set(synthetic_runs: Any, tmp_path: Path) -> None:

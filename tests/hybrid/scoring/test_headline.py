@@ -142,6 +142,14 @@ def test_each_solver_is_next_to_its_own_model_alone(synthetic_runs: Any, tmp_pat
     }
 
 
+def test_without_the_model_alone_the_specialists_are_the_baseline(synthetic_runs: Any, tmp_path: Path) -> None:
+    answers = {"controller": {"Jigsaw": letters("15r 5w")}, "specialist": {"Jigsaw": letters("9r 11w")}}
+    run = synthetic_runs.from_letters(tmp_path / "run", answers)
+    (table,) = headline_tables(compare_paths([run.path]).comparison)
+    assert table.title == "blink: accuracy_macro, differences to specialist"
+    assert [(row[0], row[4]) for row in table.rows] == [("controller", "+0.300"), ("specialist", "-")]
+
+
 def test_without_tools_the_first_of_the_pairs_is_the_baseline() -> None:
     words = {"text_only": "4r 16w", "mllm": "14r 6w", "captions": "17r 3w"}
     solvers = [solver(name, {"Jigsaw": letters(word)}, recorded=f"{name} recorded") for name, word in words.items()]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hybrid.core.types import Cell, Metric
-from hybrid.scoring.compare import Comparison, compare
+from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import (
     AnswerSplit,
     ConclusionRows,
@@ -26,6 +26,7 @@ from hybrid.scoring.conclusion_rows import (
     why_no_interval,
 )
 from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
+from hybrid.scoring.score import Scored
 from tests.hybrid.scoring.solvers import solver
 
 ENDS: dict[str, tuple[float | None, float | None]] = {
@@ -450,6 +451,26 @@ def test_a_task_is_better_by_its_answers(a: str, b: str, is_of_answers: bool) ->
     of_a, of_b = comparison.named("a"), comparison.named("b")
     (of_task,) = [row for row in rows.tasks(of_a, of_b) if row.group == "Jigsaw"]
     assert rows.is_of_answers(of_a, of_b, of_task) is is_of_answers
+
+
+def test_a_group_of_by_is_better_by_its_answers() -> None:
+    """Two groups of one task: the near questions differ by their answers, the far ones by answering."""
+
+    def near_and_far(name: str, word: str) -> Scored:
+        scored = solver(name, {"Jigsaw": word}, recorded=f"{name} recorded")
+        counted = {}
+        for rule, value in scored.counted.items():
+            scores = [
+                replace(score, groups={"distance": "near" if place < 40 else "far"})
+                for place, score in enumerate(value.scores)
+            ]
+            counted[rule] = replace(value, scores=tuple(scores))
+        return replace(scored, counted=counted)
+
+    a, b = near_and_far("a", "w" * 40 + "a" * 30 + "r" * 10), near_and_far("b", "r" * 80)
+    comparison = compare([a, b], ComparisonOptions(by="distance"))
+    rows = ConclusionRows(comparison, ("differences", "helped", "answered"))
+    assert {each.group: rows.is_of_answers(a, b, each) for each in rows.tasks(a, b)} == {"near": True, "far": False}
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,11 @@ def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, synthetic_run
     assert (rows["tool-only lost"].value, lead) == (1.0, "")
 
 
+def test_a_share_of_nothing_is_0(tmp_path: Path, synthetic_runs: Any) -> None:
+    _, lead = compute_section(tmp_path / "run", synthetic_runs, {"controller": "rrw", "mllm": "www"})
+    assert lead.startswith("controller: 0 % of the 2 questions solved with tools are solved without too, 2 only with")
+
+
 def test_without_a_model_alone_nothing_is_told(tmp_path: Path, synthetic_runs: Any) -> None:
     assert compute_section(tmp_path / "run", synthetic_runs, {"controller": "rw"}) == ({}, "")
 
@@ -77,6 +82,7 @@ def test_one_run_has_a_bound_of_luck_if_its_answers_are_drawn(
     rows = by_quantity(section)
     at_most = {name: row.value for name, row in rows.items() if "at most" in name}
     bound = pytest.approx(10 * 0.3 * 0.7)
+    assert list(rows)[:2] == ["tool-only solved", "by luck at most" if is_drawn else "tool-only lost"]
     assert at_most == ({"by luck at most": bound, "lost by luck at most": bound} if is_drawn else {})
     assert ("repeats=3" in rows["tool-only solved"].note) is is_drawn
     lead = SECTION.lead(comparison, section)
@@ -86,13 +92,18 @@ def test_one_run_has_a_bound_of_luck_if_its_answers_are_drawn(
 
 def test_the_share_of_a_mean_over_repetitions_has_no_interval_of_counts(tmp_path: Path, synthetic_runs: Any) -> None:
     messages = {"controller": "rrrrrwww" * 4, "controller@2": "rrwwrrww" * 4, "mllm": "rwrwwwrw" * 4}
-    rows, _ = compute_section(tmp_path / "run", synthetic_runs, messages)
+    rows, lead = compute_section(tmp_path / "run", synthetic_runs, messages)
     tools = [fmean(letter == "r" for letter in pair) for pair in zip(*list(messages.values())[:2], strict=True)]
     too = sum(tool * (letter == "r") for tool, letter in zip(tools, messages["mllm"], strict=True))
     share = rows["solved without tools too"]
     assert share.value == pytest.approx(too / sum(tools))
     assert (share.low, share.high) != ends_of(wilson(round(too), sum(tool > 0 for tool in tools)))
     assert rows["tool-only solved"].value == pytest.approx(sum(tools) - too)
+    # Of 18 right answers on average, 6 are right without tools, too; the model alone is right on 12 of 32.
+    assert lead == (
+        "controller: 33 % of the questions solved with tools are solved without too, 12.0 only with tools (mean over "
+        "repetitions), by luck at most 7.5."
+    )
 
 
 def test_a_model_that_answers_nothing_is_no_setting_without_tools(tmp_path: Path, synthetic_runs: Any) -> None:

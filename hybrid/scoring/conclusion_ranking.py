@@ -1,0 +1,198 @@
+"""The sentences of a conclusion without a model with tools: which solver is the best, and whom it is ahead of.
+
+for sentence in ranking_sentences(ConclusionRows(compare(solvers))):
+    sentence.id     # "solvers.best", "ahead.some"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from hybrid.core.types import Metric
+from hybrid.display.terminal import clipped, how_many
+from hybrid.scoring.conclusion_cases import Case, Sentence, case, say
+from hybrid.scoring.conclusion_rows import (
+    CI,
+    COUNTS,
+    NAME_WIDTH,
+    NO_CLAIM,
+    UNCLAIMED,
+    ConclusionRows,
+    HeadlinePair,
+    ends_of,
+    format_value,
+    listed,
+    measure,
+    short_name,
+    size_of,
+    turned,
+    why_no_interval,
+)
+from hybrid.scoring.groups import own_command
+from hybrid.scoring.result import Result
+from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.metrics import of_contestants
+from hybrid.scoring.tally import OTHER
+
+ONE_SOLVER = case(
+    "solvers.one", "one solver, no model with tools", "{where}{best} has {metric} {value}{again} over {n} ({interval})."
+)
+BEST = case(
+    "solvers.best",
+    "several solvers, no model with tools",
+    "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value}{again} over {n} "
+    "({interval}){ranking}.",
+)
+TIES = case(
+    "solvers.ties",
+    "several share the highest value",
+    "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value}{again} over {n} "
+    "({interval}){ranking}.",
+)
+WAITING = case(
+    "solvers.waiting",
+    "a mean over tasks, or nothing in common, and questions are open",
+    "The scores are not known yet, because {left} questions are not finished: {command}",
+)
+SILENT = case("solvers.silent", "none has a readable answer", "No solver gives a readable answer.")
+NO_INTERVAL = case(
+    "solvers.no_interval",
+    "none has an interval: questions of one picture, or too few questions",
+    "{metric}: {values}; {why}.",
+)
+AHEAD: Mapping[str, Case] = {
+    "some": case(
+        "ahead.some", "it is ahead of some after adjustment", "It is ahead of {parts}, adjusted (Holm) for {tests}."
+    ),
+    "depends": case(
+        "ahead.depends",
+        "of none, and some differences support no claim",
+        "Adjusted (Holm) for {tests}, it is shown to be ahead of none of the others; {parts}.",
+    ),
+    "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
+    "untested": case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
+}
+
+
+def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
+    """Yield the best solver by the headline metric, and the solvers that it is ahead of."""
+    values = [row for row in of_contestants(rows.found, rows.of("metrics")) if row.low is not None]
+    if not values:
+        yield _without_interval(rows)
+        return
+    most = max(row.value or 0.0 for row in values)
+    best = [row for row in values if (row.value or 0.0) > most - 1e-9]
+    first, count = best[0], len(rows.found.contestants)
+    metrics = [metric for metric in rows.found.named(first.a).metrics if metric.name == first.metric]
+    yield say(
+        ONE_SOLVER if count == 1 else TIES if len(best) > 1 else BEST,
+        best=listed([clipped(row.a, NAME_WIDTH) for row in best]),
+        again=first.note,
+        count=count,
+        metric=measure(metrics),
+        value=f"{first.value:.3f}",
+        n=how_many(first.n or 0),
+        interval=f"{CI} {first.low:.3f} to {first.high:.3f}",
+        where=_where_answered(rows, first.a),
+        ranking=_other_ranking(rows, values, {row.a for row in best}),
+    )
+    if count > 1:
+        yield _ahead(rows, first.a)
+
+
+def _without_interval(rows: ConclusionRows) -> Sentence:
+    """Say why no solver has an interval: open questions, one picture, too few questions, or no readable answer."""
+    solvers, headline = rows.found.contestants, rows.found.headline
+    if waiting := [solver for solver in solvers if solver.open]:
+        return say(WAITING, left=sum(solver.open for solver in waiting), command=own_command(waiting))
+    values = [
+        (solver, value) for solver in solvers if not solver.answered_nothing and (value := _value_of(rows, solver))
+    ]
+    if not values:
+        return say(SILENT)
+    why = why_no_interval(_headline_of(rows, values[0][0])).removesuffix(" to show a difference")
+    each = listed([f"{short_name(solver)} {value}" for solver, value in values])
+    return say(NO_INTERVAL, metric=headline, values=each, why=why)
+
+
+def _where_answered(rows: ConclusionRows, name: str) -> str:
+    """Return the value of a specialist on the questions that it answers; empty for other solvers."""
+    of_solver = {row.quantity: row for row in rows.of("metrics") if row.a == name and not row.group}
+    value, share = of_solver.get("value where answered"), of_solver.get("coverage")
+    if value is None or share is None:
+        return ""
+    count = f"{round((share.value or 0.0) * (share.n or 0))} of {how_many(share.n or 0)}"
+    return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {format_value(value.value)}; over all, "
+
+
+def _other_ranking(rows: ConclusionRows, values: Sequence[Result], best: Collection[str]) -> str:
+    """Name the best solvers by the other rule, or over all questions, if they differ from `best`.
+
+    The other rule is the other way to count unanswered questions. A value over all questions can only differ if the
+    metric is a mean over tasks.
+    """
+    rule = OTHER[rows.found.rule]
+    by_rule: dict[str, float | None] = {}
+    over_all: dict[str, float | None] = {}
+    for row in values:
+        solver = rows.found.named(row.a)
+        overlap = rows.found.overlap(solver)
+        metrics = overlap.headline(rule)
+        by_rule[row.a] = metrics[0].value if metrics else None
+        if _headline_of(rows, solver)[0].combine == "mean_of_ratios":
+            over_all[row.a] = overlap.accuracy(overlap.rule)[0].value
+    words = {f"with unanswered questions counted {COUNTS[rule]}": by_rule, "over all questions": over_all}
+    parts = [f"{when}, it would be {first}" for when, known in words.items() if (first := _first_of(known, best))]
+    return "".join(f"; {part}" for part in parts)
+
+
+def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
+    """Return the solvers with the highest value, and that value; empty if they are the same as `best`."""
+    known = {name: value for name, value in values.items() if value is not None}
+    most = max(known.values(), default=0.0)
+    first = [name for name, value in known.items() if value > most - 1e-9]
+    if not first or set(first) == set(best):
+        return ""
+    return f"{listed([clipped(name, NAME_WIDTH) for name in first])}, {most:.3f}"
+
+
+def _headline_of(rows: ConclusionRows, solver: Scored) -> list[Metric]:
+    return [metric for metric in solver.metrics if metric.name == rows.found.headline]
+
+
+def _value_of(rows: ConclusionRows, solver: Scored) -> str:
+    """Return the solver's value of the headline metric and its number of questions; empty for no value."""
+    values = [
+        f"{metric.value:.3f} ({how_many(metric.n)})"
+        for metric in _headline_of(rows, solver)
+        if metric.value is not None
+    ]
+    return values[0] if values else ""
+
+
+def _ahead(rows: ConclusionRows, best: str) -> Sentence:
+    """Return the solvers that the best one is ahead of, adjusted over every tested pair."""
+    pairs = [rows.pair(rows.found.named(pair.a), rows.found.named(pair.b)) for pair in rows.found.pairs]
+    tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
+    of_best = [
+        turned(row, (row.b, row.a) if row.a == best else (row.a, row.b)) for row in tested if best in (row.a, row.b)
+    ]
+    if not of_best:
+        return say(AHEAD["untested"], why=_why_untested(pairs, best))
+    ahead, unclaimed = list[str](), list[str]()
+    for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
+        pair = rows.pair(rows.found.named(row.a), rows.found.named(best))
+        name = clipped(row.a, NAME_WIDTH)
+        if pair.claim in NO_CLAIM:
+            unclaimed.append(pair.without_claim(name))
+        elif row.holds and (row.low or 0.0) > 0:
+            ahead.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
+    parts = listed(ahead) + (f"; {UNCLAIMED} its difference to {listed(unclaimed)}" if unclaimed else "")
+    kind = "some" if ahead else "depends" if unclaimed else "none"
+    return say(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
+
+
+def _why_untested(pairs: Sequence[HeadlinePair], best: str) -> str:
+    """Return why no pair of the best solver was tested, as the first of their rows notes it."""
+    notes = (row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b))
+    return next(notes, "no pair of it was chosen, or they share too few questions")
