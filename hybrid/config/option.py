@@ -11,7 +11,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -93,12 +93,12 @@ class Option:
     # The word for None in a setting.
     unset: str = ""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The option's name as an identifier: `max_turns`."""
         return self.long.replace("-", "_")
 
-    @property
+    @cached_property
     def long(self) -> str:
         """The name without dashes, as in a file: `max-turns`."""
         return self.name.removeprefix("--")
@@ -171,18 +171,18 @@ class OptionField:
     optional: bool
     default: Any
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The values of a `Literal` type, or of a list of literals; empty for any other type."""
         kind = self.item_type
         return get_args(kind) if get_origin(kind) is Literal else ()
 
-    @property
+    @cached_property
     def item_type(self) -> Any:
         """The type of a single value; for a list, of an item."""
         return get_args(self.type)[0] if self.is_many else self.type
 
-    @property
+    @cached_property
     def noun(self) -> str:
         """The kind of the option's values, for messages."""
         if self.option.form in ("amount", "GB"):
@@ -193,32 +193,32 @@ class OptionField:
             return "integer" if self.option.at_least is None else "integer range"
         return "text"
 
-    @property
+    @cached_property
     def is_pairs(self) -> bool:
         """Whether it is a mapping, written as KEY=VALUE words."""
         return get_origin(self.type) is not None and issubclass(_class(self.type), Mapping)
 
-    @property
+    @cached_property
     def is_keyless(self) -> bool:
         """Whether the key of a KEY=VALUE word may be left out, as in `--weights [TOOL=]DIR`."""
         return self.is_pairs and self.option.metavar.startswith("[")
 
-    @property
+    @cached_property
     def is_many(self) -> bool:
         """Whether it has several values."""
         return _class(self.type) is tuple
 
-    @property
+    @cached_property
     def is_flag(self) -> bool:
         """Whether it is set without a value."""
         return self.type is bool and self.option.form != "on|off"
 
-    @property
+    @cached_property
     def is_repeated(self) -> bool:
         """Whether the option may be given several times."""
         return self.is_pairs or (self.is_many and self.option.form != "A,B")
 
-    @property
+    @cached_property
     def is_listed(self) -> bool:
         """Whether the option may be given several times, and accepts several values in one word."""
         return self.is_many and self.option.metavar == "A,B" and self.option.form != "A,B"

@@ -20,7 +20,15 @@ def score_of(
 ) -> Score:
     """Make a score with the question's id, task, groups and cluster."""
     return Score(
-        question.id, question.task, correct, outcome, answer, rule, values or {}, question.groups, question.cluster
+        question.id,
+        question.task,
+        correct=correct,
+        outcome=outcome,
+        answer=answer,
+        rule=rule,
+        values=values or {},
+        groups=question.groups,
+        cluster=question.cluster,
     )
 
 

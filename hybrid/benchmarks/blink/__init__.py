@@ -202,7 +202,17 @@ def _foreign_question(row: PredictedRow, task: str) -> Question:
     choices = row.choices or tuple(TASKS[task].choices)
     if row.answer != HIDDEN and row.answer not in _offered_letters(len(choices)):
         raise DataError(f"{row.where}: the answer {row.answer!r} is not one of the {len(choices)} choices")
-    return Question(str(row.id), task, (), row.text or "", Kind.CHOICE, choices, row.answer, task, _groups(task, None))
+    return Question(
+        str(row.id),
+        task,
+        images=(),
+        text=row.text or "",
+        kind=Kind.CHOICE,
+        choices=choices,
+        target=row.answer,
+        route=task,
+        groups=_groups(task, None),
+    )
 
 
 def _question(row: DataRow, identity: str, task: str, source: Source, marks: str, prefix: str) -> Question:
@@ -222,4 +232,14 @@ def _question(row: DataRow, identity: str, task: str, source: Source, marks: str
 
         images = redrawn(marks, images, choices, source.store)
     text = prefix + row.text("prompt")
-    return Question(identity, task, images, text, Kind.CHOICE, choices, answer, task, _groups(task, len(images)))
+    return Question(
+        identity,
+        task,
+        images=images,
+        text=text,
+        kind=Kind.CHOICE,
+        choices=choices,
+        target=answer,
+        route=task,
+        groups=_groups(task, len(images)),
+    )

@@ -130,7 +130,9 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
     dx, dy = np.diff(x), np.diff(y)
     length, angle = np.sqrt(dx * dx + dy * dy), np.arctan2(dy, dx)
     angle[angle < 0] += 2 * np.pi
-    return _Saccades(x, y, dx, dy, length, angle, duration, ends - fixations, fixations - 1)
+    return _Saccades(
+        x, y, dx=dx, dy=dy, length=length, angle=angle, duration=duration, starts=ends - fixations, counts=fixations - 1
+    )
 
 
 def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:

@@ -186,4 +186,15 @@ def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | N
             raise DataError(f"{location}, field type: {kind!r} does not match the image {image!r}")
         task = types[kind]
     text, answer = text_of(values, "question", location), text_of(values, "answer", location)
-    return PairRow(official[0], place[0], task, level, image, text, answer, rotation, count, location)
+    return PairRow(
+        official[0],
+        place[0],
+        task=task,
+        level=level,
+        image=image,
+        text=text,
+        answer=answer,
+        rotation=rotation,
+        rotations=count,
+        where=location,
+    )
