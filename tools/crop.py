@@ -30,7 +30,6 @@ from tools._shared.args import PointArg, RegionArg, read_boxes, read_points
 from tools._shared.boxes import corners
 from tools._shared.overlay import DARK, WHITE, extent, write
 from tools._shared.wording import wording_of
-from tools.markers import MarkersArgs, locate
 
 # Long side of a crop if no scale is requested.
 TARGET_PX = 768
@@ -141,6 +140,9 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return Box(0, 0, width, height), 1.0
     mark_findings: list[Finding] = []
     if args.point.x is None:
+        # Imported here, because few calls name a letter and the tool's modules take 60 ms to import.
+        from tools.markers import MarkersArgs, locate
+
         # The markers tool finds a point given only by its letter. It runs here instead of through the card's `needs`,
         # which would search every image of every call. Only REF is named in the call: a search for any other single
         # letter would accept the nearest drawn letter, while REF is hardly read unless named.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import re
@@ -130,6 +131,9 @@ def main() -> None:
     """
     # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)
+    # The interpreter would otherwise collect all imported objects at its end, one by one: 0.4 s of CPU time after a run
+    # with LangGraph.
+    atexit.register(gc.freeze)
     redact_logs()
     if Path(ENV_FILE).is_file():
         _load_keys()

@@ -5,8 +5,9 @@
 
 A call is decoded and prepared in a worker thread, waits in its tool's lane for a batch, is computed, and is finished in
 a worker thread. Learned backends compute in one thread per device; each device has its own copy and computes one batch
-at a time. Weight-free backends compute in the worker threads, several at once. `timed` is entered around every stretch
-of a tool's own code, with the tokens of the calls that it runs for.
+at a time. Weight-free backends compute in the worker threads, several at once; without batches, all stages of a call
+are one job in one thread. `timed` is entered around every stretch of a tool's own code, with the tokens of the calls
+that it runs for.
 """
 
 from __future__ import annotations
@@ -112,6 +113,9 @@ class ThreadExecutor(Generic[W]):
 
     async def find(self, call: QueuedCall, token: W) -> tuple[Finding, BackendIdentity]:
         """See `Executor.find`."""
+        if call.request.answering.backend != "learned" and _batch_size(call) == 1:
+            ready = await self._ready(call.tool, token)
+            return await self._in_thread(self._threads, self._answer_alone, call, ready, token)
         lane = await self._lane(call)
         async with lane.room:
             ready = await self._ready(call.tool, token)
@@ -179,20 +183,32 @@ class ThreadExecutor(Generic[W]):
                 return await self._in_thread(self._threads, self._compute, tool, batch, None)
 
             workers = len(self.loader.devices) if learned else self.options.threads
-            card = tool.backend(call.request.answering.backend)
-            size = 1 if card is None else card.batch
             coming_s, form = self.options.coming_s, attrgetter("form")
-            lanes[tool.card.name] = Lane(size, run, coming_s=coming_s, workers=workers, form=form)
+            lanes[tool.card.name] = Lane(_batch_size(call), run, coming_s=coming_s, workers=workers, form=form)
         return lanes[tool.card.name]
 
     def _prepare(self, call: QueuedCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
         with self._job(call.tool, "prepare", [token]):
-            with on_disk("read"):
-                pixels = tuple(self._decoded.pixels(ref.image) for ref in call.request.images)
-            request = Request(pixels, call.args, call.request.needs, call.request.seed)
-            with tool_errors():
-                inputs = ready.backend.prepare(request)
-                return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
+            return self._decode_and_prepare(call, ready, token)
+
+    def _decode_and_prepare(self, call: QueuedCall, ready: LoadedBackend, token: W) -> PreparedCall[W]:
+        with on_disk("read"):
+            pixels = tuple(self._decoded.pixels(ref.image) for ref in call.request.images)
+        request = Request(pixels, call.args, call.request.needs, call.request.seed)
+        with tool_errors():
+            inputs = ready.backend.prepare(request)
+            return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
+
+    def _answer_alone(self, call: QueuedCall, ready: LoadedBackend, token: W) -> tuple[Finding, BackendIdentity]:
+        """Run all stages of a call that shares no batch; handing it on twice would cost more than most such calls."""
+        with self._job(call.tool, ready.device, [token]):
+            if ready.card.name == "learned":
+                raise ToolError("the weights of this tool were installed while it was called")
+            prepared = self._decode_and_prepare(call, ready, token)
+            (output,) = compute(ready.backend, [prepared.inputs])
+            if isinstance(output, HybridError):
+                raise output
+            return self._finish_and_save(call, ComputedCall(prepared, output, ready))
 
     async def _on_a_device(self, tool: Tool, batch: Batch[W]) -> Outputs[W]:
         """Compute a batch on the least busy device; calls that do not fit its memory go to the next."""
@@ -245,21 +261,24 @@ class ThreadExecutor(Generic[W]):
         ]
 
     def _finish(self, call: QueuedCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
+        with self._job(call.tool, "finish", [computed.prepared.token]):
+            if computed.ready.card.name != call.request.answering.backend:
+                raise ToolError("the weights of this tool were removed while it answered")
+            return self._finish_and_save(call, computed)
+
+    def _finish_and_save(self, call: QueuedCall, computed: ComputedCall[W]) -> tuple[Finding, BackendIdentity]:
         """Return the tool output, saved in the cache, with its pictures saved in the image store."""
         prepared, ready = computed.prepared, computed.ready
-        with self._job(call.tool, "finish", [prepared.token]):
-            if ready.card.name != call.request.answering.backend:
-                raise ToolError("the weights of this tool were removed while it answered")
-            with tool_errors():
-                raw_evidence = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
-                evidence = checked(raw_evidence, len(call.request.images), overlays=call.request.overlays)
-            with on_disk("written"):
-                images = tuple(self._stored(picture, call) for picture in evidence.pictures)
-                facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
-                finding = Finding(*facts, evidence.places)
-                if call.request.key and ready.answering == call.request.answering:
-                    self.cache.put(call.request.key, finding)
-            return finding, ready.answering
+        with tool_errors():
+            raw_evidence = ready.backend.finish(prepared.request, prepared.inputs, computed.output)
+            evidence = checked(raw_evidence, len(call.request.images), overlays=call.request.overlays)
+        with on_disk("written"):
+            images = tuple(self._stored(picture, call) for picture in evidence.pictures)
+            facts = (evidence.text, evidence.data, evidence.confidence, ready.card.name, ready.version, images)
+            finding = Finding(*facts, evidence.places)
+            if call.request.key and ready.answering == call.request.answering:
+                self.cache.put(call.request.key, finding)
+        return finding, ready.answering
 
     def _stored(self, picture: Picture, call: QueuedCall) -> ImageRef:
         lossy = call.request.pictures == "auto" and call.request.images[picture.of].image.media_type == JPEG
@@ -277,6 +296,12 @@ class ThreadExecutor(Generic[W]):
         with self._timed(*step, tokens, step not in self._ran):
             yield
         self._ran.add(step)
+
+
+def _batch_size(call: QueuedCall) -> int:
+    """Return the largest number of calls that the requested backend computes at once."""
+    card = call.tool.backend(call.request.answering.backend)
+    return 1 if card is None else card.batch
 
 
 def timed_by_watches(tool: str, stage: str, watches: Sequence[Stopwatch], first: bool) -> AbstractContextManager[None]:

@@ -130,6 +130,8 @@ class SharedTools:
         self._by_tool: dict[str, AttachedExecutor | None] = {}
         self._answered: set[str] = set()
         self._told: set[str] = set()
+        # The event loop for which `own` was started early.
+        self._warmed: asyncio.AbstractEventLoop | None = None
 
     @property
     def served(self) -> frozenset[str]:
@@ -152,8 +154,11 @@ class SharedTools:
 
     def warm(self) -> None:
         """Start what takes long to start, unless there may be a server."""
-        if not socket_path().exists():
+        loop = asyncio.get_running_loop()
+        # Called before each request to a model, and the file system is asked only until the first start.
+        if self._warmed is not loop and not socket_path().exists():
             self._local.warm()
+            self._warmed = loop
 
     def close(self) -> None:
         """See `Executor.close`."""

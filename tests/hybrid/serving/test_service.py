@@ -20,6 +20,7 @@ from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache, key_of
 from hybrid.serving.pipeline import ThreadExecutor
 from hybrid.serving.service import CachedTools
+from hybrid.serving.tool_server import attached
 from hybrid.tool import Args, Need, Tool
 
 Make = Callable[..., CachedTools]
@@ -213,3 +214,23 @@ async def test_what_a_tool_needs_is_part_of_its_key(fakes: Any, service: Make, s
         assert first.computed == (2, 1)[place]
         assert await second.call(tool, args, refs) == finding
         assert second.computed == 0
+
+
+async def test_an_early_start_looks_for_a_tool_server_only_once(
+    service: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = service()
+    looks: list[Path] = []
+
+    def place() -> Path:
+        looks.append(tmp_path / "socket")
+        return looks[-1]
+
+    monkeypatch.setattr(attached, "socket_path", place)
+    (tmp_path / "socket").touch()
+    for _ in range(2):
+        runner.warm()
+    (tmp_path / "socket").unlink()
+    for _ in range(3):
+        runner.warm()
+    assert len(looks) == 3

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,10 @@ from hybrid.core.errors import Outage, ToolError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Box, Fault, Finding
 from hybrid.serving.cache import FindingCache
+from hybrid.serving.executor import QueuedCall
+from hybrid.serving.loader import BackendIdentity
+from hybrid.serving.pipeline import ThreadExecutor
+from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
 from hybrid.serving.stages import checked, tool_errors
 from hybrid.tool import Args, BackendCard, Card, Evidence, Picture, Request, Stages, Tool
@@ -159,6 +164,68 @@ async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) 
     assert result[3] == "the tool failed: ZeroDivisionError: not computed"
     assert result[5] == "the tool failed: ZeroDivisionError: not finished"
     assert result[6] == "the tool returned a confidence of 1.5, which is outside 0..1"
+
+
+class Alone:
+    """Calls of a tool with a weight-free backend, each with a number, and the jobs that they cause."""
+
+    def __init__(self, folder: Path, fakes: Any, batch: int, weights: Path | None = None) -> None:
+        cards = [BackendCard("classical", "1", Staged, "doubles", batch=batch)]
+        cards += [BackendCard("learned", "2", Staged, "doubles")] if weights else []
+        self.tool = Tool(Card("staged", "Doubles.", "None.", tuple(cards)), NumberArgs)
+        store = ImageStore(folder / "images")
+        self.refs = tuple(fakes.refs(store, 1))
+        by_name = {"staged": str(weights)} if weights else {}
+        options = ServiceOptions("learned" if weights else "classical", by_name, threads=2, coming_s=PATIENCE_S)
+        self.executor = ThreadExecutor(FindingCache(None, store), options, self._timed)
+        self.jobs: list[str] = []
+
+    def _timed(self, tool: str, stage: str, tokens: Sequence[int], first: bool) -> AbstractContextManager[None]:
+        self.jobs.append(stage)
+        return nullcontext()
+
+    async def find(self, number: int) -> tuple[Finding, BackendIdentity]:
+        answering = BackendIdentity("classical", "1", "cpu")
+        request = ToolRequest(0, "staged", answering, {"number": number}, self.refs, {}, 0, "")
+        return await self.executor.find(QueuedCall(self.tool, NumberArgs(number=number), request), number)
+
+
+@pytest.mark.parametrize(("batch", "jobs"), [(1, ["cpu"]), (SIZE, ["prepare", "cpu", "finish"])])
+async def test_a_weight_free_call_without_batches_is_one_job(
+    tmp_path: Path, fakes: Any, batch: int, jobs: list[str]
+) -> None:
+    alone = Alone(tmp_path, fakes, batch)
+    result, answering = await alone.find(3)
+    assert (result.text, result.data, answering.backend) == ("3 -> 6", {"count": 6}, "classical")
+    assert alone.jobs == ["load", *jobs]
+    alone.executor.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        (12, "12 is refused"),
+        (13, "the tool failed: ZeroDivisionError: not prepared"),
+        (14, "the tool failed: ZeroDivisionError: not computed"),
+        (15, "the tool failed: ZeroDivisionError: not finished"),
+    ],
+)
+async def test_an_error_in_any_stage_of_one_job_names_its_reason(
+    tmp_path: Path, fakes: Any, number: int, message: str
+) -> None:
+    alone = Alone(tmp_path, fakes, batch=1)
+    with pytest.raises(ToolError) as caught:
+        await alone.find(number)
+    assert str(caught.value) == message
+    assert (await alone.find(2))[0].text == "2 -> 4"
+    alone.executor.close()
+
+
+async def test_weights_that_arrive_between_request_and_call_are_not_used(tmp_path: Path, fakes: Any) -> None:
+    alone = Alone(tmp_path, fakes, batch=1, weights=tmp_path)
+    with pytest.raises(ToolError, match="were installed while it was called"):
+        await alone.find(3)
+    alone.executor.close()
 
 
 async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> None:
