@@ -9,5 +9,6 @@ from hybrid.marks.lines import BESIDE_PX, LineScores
 @pytest.mark.parametrize("height", [1, min(BESIDE_PX), 2 * min(BESIDE_PX) - 1])
 def test_a_row_without_a_neighbour_is_not_a_ridge(height: int) -> None:
     scores = LineScores(np.full((height, 40), 30, np.float32))
-    assert not scores.ridge.any()
-    assert scores.hidden[height // 2].all()
+    rows = np.arange(height)
+    assert not scores.ridge(rows).any()
+    assert scores.hidden(rows)[height // 2].all()
