@@ -7,14 +7,19 @@ the letters' black boxes are excluded from the average, because the order of dra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Map = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
+# Excess of one colour over the other channels in grey levels, and sums of it.
+Excess = npt.NDArray[np.int16]
+Totals = npt.NDArray[np.float64]
+ALL_COLUMNS = slice(None)
 
 MIN_SIDE_PX = 20
 # Number of pixels averaged along a line: fewer than the shortest side has, but enough to suppress noise.
@@ -73,21 +78,25 @@ class LineScores:
     row may have a line or is read, because most rows of a picture have no line.
     """
 
-    def __init__(self, excess: Map, hidden: Mask | None = None) -> None:
+    def __init__(self, excess: Excess, hidden: Mask | None = None) -> None:
         self.excess = excess
         self._hidden = np.zeros(excess.shape, bool) if hidden is None else hidden.copy()
-        self._mean = _along(excess)
+        self._sums = _sums_along(excess)
         # The average along a row depends on no other row, so only rows with hidden pixels need their own.
-        rows = np.flatnonzero(self._hidden.any(axis=1))
-        if len(rows):
-            self._mean[rows] = _visible_mean(excess[rows], self._hidden[rows])
+        partly = np.flatnonzero(self._hidden.any(axis=1))
+        self._own_row = np.full(len(excess), -1)
+        self._own_row[partly] = np.arange(len(partly))
+        self._own = _visible_mean(excess[partly], self._hidden[partly])
         # In a picture of few rows, some have no neighbour at all.
-        self._has_gaps = len(rows) > 0 or len(self._mean) < 2 * max(BESIDE_PX)
-        self._ridge: Map = np.zeros(excess.shape, np.float32)
+        self._has_gaps = len(partly) > 0 or len(excess) < 2 * max(BESIDE_PX)
+        self._ridge: Map = np.empty(excess.shape, np.float32)
         self._computed = np.zeros(len(excess), bool)
+        self._totals: dict[tuple[float, int], Totals] = {}
         # Any `MIN_SIDE_PX` adjacent columns contain one of these, so the rows without a ridge there have no line.
-        sampled = np.ascontiguousarray(self._mean[:, MIN_SIDE_PX // 2 :: MIN_SIDE_PX])
-        self._highest = (sampled - _closest_level(sampled, np.arange(len(sampled)))).max(axis=1, initial=0)
+        sampled = slice(MIN_SIDE_PX // 2, None, MIN_SIDE_PX)
+        means = self._means(np.arange(len(excess)), sampled)
+        closest = _closest_level(len(excess), np.arange(len(excess)), lambda rows: means[rows])
+        self._highest = (means - closest).max(axis=1, initial=0)
 
     def ridge(self, rows: npt.NDArray[np.intp]) -> Map:
         """Return the ridges of rows, (rows, W)."""
@@ -99,15 +108,24 @@ class LineScores:
         self._compute(rows)
         return self._hidden[rows]
 
+    def _means(self, rows: npt.NDArray[np.intp], columns: slice = ALL_COLUMNS) -> Map:
+        """Return the averages of the visible pixels along rows at columns, (rows, columns)."""
+        means = np.asarray(self._sums[rows, columns] / np.float32(ALONG_PX), np.float32)
+        own = self._own_row[rows]
+        partly = own >= 0
+        if partly.any():
+            means[partly] = self._own[own[partly], columns]
+        return means
+
     def _compute(self, rows: npt.NDArray[np.intp]) -> None:
-        rows = rows[~self._computed[rows]]
-        if not len(rows):
+        if self._computed[rows].all():
             return
+        rows = rows[~self._computed[rows]]
         self._computed[rows] = True
-        mean, closest = self._mean[rows], _closest_level(self._mean, rows)
+        means, closest = self._means(rows), _closest_level(len(self.excess), rows, self._means)
         if self._has_gaps:
-            self._hidden[rows] |= (mean <= -FAR_BELOW) | (closest >= FAR_BELOW)
-        self._ridge[rows] = np.maximum(mean - closest, 0)
+            self._hidden[rows] |= (means <= -FAR_BELOW) | (closest >= FAR_BELOW)
+        self._ridge[rows] = np.maximum(means - closest, 0)
 
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
@@ -145,10 +163,16 @@ class LineScores:
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return the painted part of each row along each span of columns (ends inclusive), and the visible share."""
-        places = np.asarray(rows)
-        seen = ~self.hidden(places)
-        painted = (self.ridge(places) >= step) & seen
-        return _share(painted + UNSEEN * ~seen, spans), _share(painted, spans)
+        missing = np.array([row for row in rows if (step, row) not in self._totals], np.intp)
+        if len(missing):
+            seen = ~self.hidden(missing)
+            painted = (self.ridge(missing) >= step) & seen
+            totals = np.stack([_totals(painted + UNSEEN * ~seen), _totals(painted)], axis=1)
+            self._totals.update(((step, int(row)), total) for row, total in zip(missing, totals, strict=True))
+        total = np.array([self._totals[step, row] for row in rows])
+        start, end = spans[:, 0], spans[:, 1] + 1
+        cover, visible = ((total[:, kind][:, end] - total[:, kind][:, start]) / (end - start) for kind in (0, 1))
+        return cover, visible
 
     def side(self, row: int, start: int, end: int) -> Side:
         """Return the line of a row between two columns (`end` exclusive)."""
@@ -194,28 +218,32 @@ class LineScores:
         return peak
 
 
-def _closest_level(mean: Map, rows: npt.NDArray[np.intp]) -> Map:
+def _closest_level(count: int, rows: npt.NDArray[np.intp], means_of: Callable[[npt.NDArray[np.intp]], Map]) -> Map:
     """Return the lowest of the levels beside rows at all distances (rows, W); `FAR_BELOW` if none is visible at one.
 
-    A level is the higher one of the two rows at a distance; if one of them is hidden or beyond the picture's border,
-    it is that of the other.
+    A level is the higher one of the averages of the two rows at a distance; if one of them is hidden or beyond the
+    picture's border, it is that of the other. `count` is the number of rows of the picture.
     """
-    closest = np.full((len(rows), mean.shape[1]), np.inf, np.float32)
+    levels = []
     for step in BESIDE_PX:
-        level = np.full_like(closest, -FAR_BELOW)
-        for neighbours in (rows - step, rows + step):
-            inside = (neighbours >= 0) & (neighbours < len(mean))
-            level[inside] = np.maximum(level[inside], mean[neighbours[inside]])
+        above, below = rows - step, rows + step
+        # A row beyond one border is replaced by the one at the other side.
+        first = means_of(np.where(above >= 0, above, np.minimum(below, count - 1)))
+        level = np.maximum(first, means_of(np.where(below < count, below, np.maximum(above, 0))))
+        level[(above < 0) & (below >= count)] = -FAR_BELOW
         level[level <= -FAR_BELOW] = FAR_BELOW
-        np.minimum(closest, level, out=closest)
-    return closest
+        levels.append(level)
+    return np.asarray(np.minimum.reduce(levels), np.float32)
 
 
-def _visible_mean(excess: Map, hidden: Mask) -> Map:
+def _visible_mean(excess: Excess, hidden: Mask) -> Map:
     """Return the average of the visible pixels along rows; `-FAR_BELOW` where too few are visible."""
-    share = _along((~hidden).astype(np.float32))
-    visible = _along(np.where(hidden, np.float32(0), excess)) / np.maximum(share, 1e-6)
-    return np.where(share > MIN_SEEN, visible, np.float32(-FAR_BELOW))
+    if not len(excess):
+        return np.zeros(excess.shape, np.float32)
+    share, visible = (
+        _sums_along(values) / np.float32(ALONG_PX) for values in ((~hidden).astype(np.int16), excess * ~hidden)
+    )
+    return np.where(share > MIN_SEEN, visible / np.maximum(share, 1e-6), np.float32(-FAR_BELOW))
 
 
 def mean(values: npt.NDArray[np.floating]) -> float:
@@ -223,20 +251,22 @@ def mean(values: npt.NDArray[np.floating]) -> float:
     return float(np.add.reduce(values) / len(values))
 
 
-def median(values: Map) -> float:
+def median(values: npt.NDArray[Any]) -> float:
     """Return NumPy's median of at least one value; NumPy's own takes ten times as long for the pixels of a side."""
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
-def _along(values: Map) -> Map:
+def _sums_along(values: Excess) -> Excess:
+    """Return the sum of the `ALONG_PX` nearest values along rows, with the values mirrored at the border."""
     import cv2
 
-    return np.asarray(cv2.blur(values, (ALONG_PX, 1), borderType=cv2.BORDER_REFLECT_101), np.float32)
+    sums = cv2.boxFilter(values, cv2.CV_16S, (ALONG_PX, 1), normalize=False, borderType=cv2.BORDER_REFLECT_101)
+    return np.asarray(sums, np.int16)
 
 
-def _share(values: npt.NDArray[np.floating] | Mask, spans: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """Return the mean of each row of values over each span, (rows, spans)."""
-    total = np.concatenate([np.zeros((len(values), 1)), values.cumsum(axis=1, dtype=np.float64)], axis=1)
-    start, end = spans[:, 0], spans[:, 1] + 1
-    return np.asarray((total[:, end] - total[:, start]) / (end - start))
+def _totals(values: npt.NDArray[Any]) -> Totals:
+    """Return the sums of the first 0 to W values of each row, (rows, W + 1)."""
+    total = np.zeros((len(values), values.shape[1] + 1))
+    np.cumsum(values, axis=1, dtype=np.float64, out=total[:, 1:])
+    return total

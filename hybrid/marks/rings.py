@@ -249,45 +249,60 @@ class _Circles:
             bits: all ones for visible pixels, else those of the last number of `packed`.
             far: the largest offset of a sample.
         """
-        import cv2
-
         height, width = packed.shape[0] - 2 * far, packed.shape[1] - 2 * far
-        count, size, hidden = self.rows.shape[1], height * width, not (bits == -1).all()
-        # Process angle by angle, so that the samples of one angle stay in the cache; an index reads those of all circles.
-        windows = [
-            np.lib.stride_tricks.sliding_window_view(part, (height, width)) for part in (packed, energy_of, bits)
-        ]
-        energy = np.zeros((count, height, width), np.int32)
-        total = np.zeros((count, size * 4), np.int16)
-        contrast = np.empty((count - self.step, size * 4), np.int16)
-        apart_sum = np.zeros(contrast.shape, np.uint16)
-        for places in zip(self.rows + far - _MARGIN, self.columns + far - _MARGIN, strict=True):
-            values = windows[0][places].reshape(count, size).view(np.int16)
-            energy += windows[1][places]
-            total += values
-            cv2.absdiff(values[self.step :], values[: -self.step], dst=contrast)
-            if hidden:
-                seen = windows[2][places].reshape(count, size)
-                contrast.view(np.int64)[:] &= seen[self.step :] & seen[: -self.step]
-            apart_sum += contrast.view(np.uint16)
-        sums, differences = total.reshape(count, size, 4), apart_sum.reshape(-1, size, 4)
+        hidden = not (bits == -1).all()
+        sums, energy, differences = self._sum_samples(packed, energy_of, bits if hidden else None, far)
         visible: tuple[Map, Map] | None = None
         counts: Map | np.float32 = np.float32(ANGLES)
         shared: Map | np.float32 = np.float32(ANGLES)
         if hidden:
             counts = sums[..., 3].astype(np.float32)
             # Samples of which one is hidden differ by 1 in the last number.
-            shared = (counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2
+            shared = np.asarray((counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2, np.float32)
             visible = np.asarray(counts / ANGLES, np.float32), np.asarray(shared / ANGLES, np.float32)
             counts, shared = np.maximum(counts, 1), np.maximum(shared, 1)
         lengths = np.sqrt(_add_channels(np.square(differences, dtype=np.float32)))
         steps = np.asarray(lengths / (EIGHTHS * shared), np.float32)
         means_squared = _add_channels(np.square(sums, dtype=np.float32)) / counts
-        variance = np.maximum(energy.reshape(count, size).astype(np.float32) - means_squared, 0) / counts
+        variance = np.maximum(energy.astype(np.float32) - means_squared, 0) / counts
         spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
         low = self.scores(steps, spread, visible, -1) - ROUNDING
         high = self.scores(steps, spread, visible, 1) + ROUNDING
         return low.reshape(-1, height, width), high.reshape(-1, height, width)
+
+    def _sum_samples(
+        self,
+        packed: npt.NDArray[np.int64],
+        energy_of: npt.NDArray[np.int32],
+        bits: npt.NDArray[np.int64] | None,
+        far: int,
+    ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
+        """Sum the samples of each circle over the angles; for the arguments see `bounds`, `bits` None if all visible.
+
+        Returns the sums of the four numbers (circles, K, 4), of the energies (circles, K), and of the absolute
+        differences between circle i and circle i + step (circles - step, K, 4).
+        """
+        import cv2
+
+        height, width = packed.shape[0] - 2 * far, packed.shape[1] - 2 * far
+        count, size = self.rows.shape[1], height * width
+        windows = np.lib.stride_tricks.sliding_window_view
+        packed_at, energy_at = windows(packed, (height, width)), windows(energy_of, (height, width))
+        bits_at = None if bits is None else windows(bits, (height, width))
+        energy, total = np.zeros((count, height, width), np.int32), np.zeros((count, size * 4), np.int16)
+        contrast = np.empty((count - self.step, size * 4), np.int16)
+        differences = np.zeros(contrast.shape, np.uint16)
+        # Process angle by angle, so that the samples stay in the cache; one indexed read takes those of all circles.
+        for places in zip(self.rows + far - _MARGIN, self.columns + far - _MARGIN, strict=True):
+            values = packed_at[places].reshape(count, size).view(np.int16)
+            energy += energy_at[places]
+            total += values
+            cv2.absdiff(values[self.step :], values[: -self.step], dst=contrast)
+            if bits_at is not None:
+                seen = bits_at[places].reshape(count, size)
+                contrast.view(np.int64)[:] &= seen[self.step :] & seen[: -self.step]
+            differences += contrast.view(np.uint16)
+        return total.reshape(count, size, 4), energy.reshape(count, size), differences.reshape(-1, size, 4)
 
     def scores(self, steps: Map, spread: Map, visible: tuple[Map, Map] | None = None, side: int = 0) -> Map:
         """Return ring scores (radii, K) from steps between circles (circles - step, K) and spreads (circles, K).
