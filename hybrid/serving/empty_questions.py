@@ -2,10 +2,10 @@
 
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
-The pictures of the tool's first known answer are replaced: by one colour, by a gradient (even or radial), by noise
-(fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard, by one or four pixels, or all by the
-same picture. In a further question, all points and boxes of the known answer are moved to one place. `Tool.claims`
-defines what counts as a claim.
+The pictures of the tool's first known answer are replaced: by one colour, by a gradient (even or radial, in bands,
+compressed, or with grain), by noise (fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard,
+by few pixels, or all by the same picture. In a further question, all points and boxes of the known answer are moved to
+one place. `Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ JPEG_QUALITY: Final = 10
 # Exponents of noise whose spectrum falls with the frequency: it has light and dark areas like a photograph, but no
 # edges.
 EXPONENTS: Final = (1.0, 2.0)
-TINY: Final = ((1, 1), (2, 2))
+TINY: Final = ((1, 1), (2, 2), (8, 8))
+# Sides of small pictures of compressed noise: a few of a JPEG's blocks look like things.
+FEW_BLOCKS_PX: Final = (32, 120)
+# Grey levels of a band of a gradient, and standard deviation of film grain.
+BAND_LEVELS: Final = 16
+GRAIN: Final = 8.0
 PLAIN_PX: Final = (240, 320)
 # Coordinate keys in arguments, mapped to the picture axis along which they are measured.
 ALONG: Final[Mapping[str, int]] = {"x": 1, "x0": 1, "x1": 1, "y": 0, "y0": 0, "y1": 0}
@@ -102,12 +107,18 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
             yield f"{colour} noise of {side} px squares", pose(_noise(seed, side))
     yield "blurred noise", pose(_blurred(SEEDS[0]))
     yield "a chessboard", pose(_chessboard)
-    yield "compressed noise", pose(_compressed(SEEDS[0]))
+    yield "compressed noise", pose(_compress(_noise(SEEDS[0])))
     for exponent in EXPONENTS:
         for colour, seed in (("coloured", SEEDS[0]), ("grey", SEEDS[1])):
             yield f"{colour} 1/f^{exponent:g} noise", pose(_fractal(seed, exponent))
     yield "a gradient", pose(_gradient)
     yield "a radial gradient", pose(_radial)
+    yield "a gradient in bands", pose(lambda height, width: _gradient(height, width) // BAND_LEVELS * BAND_LEVELS)
+    yield "a compressed gradient", pose(_compress(_gradient))
+    yield "a compressed vignette with grain", pose(_compress(_grainy(SEEDS[0])))
+    for side in FEW_BLOCKS_PX:
+        name = f"{side} x {side} px of compressed noise"
+        yield name, _shrink(pose(_compress(_noise(SEEDS[0]))), side, side)
     for height, width in TINY:
         yield f"{width} x {height} px", _shrink(pose(partial(_flat, GREYS["grey"])), height, width)
     claims = tool.claims or Claims(())
@@ -193,13 +204,23 @@ def _noise(seed: int, side: int = 1) -> Draw:
     return draw
 
 
-def _compressed(seed: int) -> Draw:
-    """Return a generator of noise as in a low-quality JPEG: blocks of 8 px with few frequencies."""
-    fine = _noise(seed)
+def _grainy(seed: int) -> Draw:
+    """Return a generator of pictures that darken towards the corners, under grey film grain."""
+    rng = np.random.default_rng(seed)
+
+    def draw(height: int, width: int) -> Pixels:
+        grain = GRAIN * rng.normal(size=(height, width, 1))
+        return np.asarray(np.clip(_radial(height, width) / 2 + 60 + grain, 0, 255), np.uint8)
+
+    return draw
+
+
+def _compress(plain: Draw) -> Draw:
+    """Return a generator of the same pictures as low-quality JPEGs: blocks of 8 px with few frequencies."""
 
     def draw(height: int, width: int) -> Pixels:
         with BytesIO() as file:
-            Image.fromarray(fine(height, width)).save(file, "JPEG", quality=JPEG_QUALITY)
+            Image.fromarray(plain(height, width)).save(file, "JPEG", quality=JPEG_QUALITY)
             return np.asarray(Image.open(file), np.uint8).copy()
 
     return draw

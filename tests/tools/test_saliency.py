@@ -17,6 +17,7 @@ from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
 from tools.saliency.cues import LEVELS, boolean_maps, stretch, without_lines
+from tools.saliency.models import contrasted
 
 
 def ask(pixels: Pixels, args: SaliencyArgs | None = None) -> Evidence:
@@ -35,6 +36,7 @@ def test_flat_images_of_any_shape_have_nothing_that_stands_out(shape: tuple[int,
     output = ask(np.full((*shape, 3), 128, np.uint8))
     assert output.data["objects"] == []
     assert output.data["count"] == 0
+    assert output.data["map"]["peak_px"] is None
     assert output.confidence <= 0.5
     assert "nothing stands out" in output.text
 
@@ -154,3 +156,9 @@ def test_boolean_maps_count_parts_that_the_border_does_not_touch(seed: int) -> N
                     attention += cv2.dilate(enclosed, np.ones((5, 5))) / float(np.sqrt(enclosed.sum()))
     expected = stretch(cv2.GaussianBlur(attention, (0, 0), 4))
     assert (boolean_maps(pixels) == expected).all()
+
+
+def test_even_attention_marks_no_place() -> None:
+    noise = np.random.default_rng(0).random((20, 30)).astype(np.float32)
+    assert not contrasted(np.float32(1 / 600) * (1 + 0.005 * noise)).any()
+    assert contrasted(np.float32(1 / 600) * (1 + 0.5 * noise)).max() == 1

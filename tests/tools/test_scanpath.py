@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from hybrid.tool import Evidence, Pixels, Request
-from tools.scanpath import FreeViewing, ScanpathArgs
+from tools.scanpath import (
+    FLAT_CONFIDENCE,
+    FREE_BASIS,
+    FREE_CONFIDENCE,
+    NOTHING_BASIS,
+    FreeViewing,
+    ScanpathArgs,
+)
 from tools.scanpath.fixations import MAX_MS, durations, fixate
 
 
@@ -55,3 +62,13 @@ def test_arguments_are_bounded():
     for wrong in ({"fixations": 0}, {"fixations": 13}, {"target": ""}, {"steps": 3}):
         with pytest.raises(ValidationError):
             ScanpathArgs.model_validate(wrong)
+
+
+def test_a_path_over_nothing_is_a_guess():
+    noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
+    thing = np.full((120, 160, 3), 90, np.uint8)
+    thing[40:70, 90:130] = (220, 40, 30)
+    assert ask(noise).confidence == FLAT_CONFIDENCE
+    assert NOTHING_BASIS in ask(noise).text
+    assert ask(thing).confidence == FREE_CONFIDENCE
+    assert FREE_BASIS in ask(thing).text

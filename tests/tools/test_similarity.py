@@ -71,3 +71,17 @@ def test_confidence_lies_between_chance_and_its_ceiling(scores: list[float]):
 def test_arguments_are_checked():
     with pytest.raises(ValidationError):
         SimilarityArgs(aspect="mood")
+
+
+def squares(seed: int) -> Pixels:
+    levels = np.random.default_rng(seed).integers(0, 256, (6, 8, 3), dtype=np.uint8)
+    return levels.repeat(40, 0).repeat(40, 1)
+
+
+@pytest.mark.parametrize("aspect", ["content", "layout", "style", "all"])
+def test_random_squares_are_alike_by_chance_only(aspect: str):
+    first, second, third = map(squares, range(3))
+    assert ask((first, second, third), aspect).data["best"] is None
+    assert ask((first, second, third), aspect).confidence == 0.5
+    copy = np.clip(first.astype(int) + 2, 0, 255).astype(np.uint8)
+    assert ask((first, second, copy), aspect).data["best"] == 1

@@ -54,11 +54,13 @@ GRID_PX: Final = 1024
 # photographs as published, and above 1.7 in nine tenths of them if they are compressed with quality 10.
 VISIBLE_GRID: Final = 1.7
 # Smallest kurtosis of the steps between blocks, largest of these steps as a share of the range, and structure, with
-# which blocks show something. Of blocks of compressed noise and gradients, one is below; of nine tenths of the
-# photographs of at least 120 px, all are above.
+# which blocks show something. With quality 10, 69 of 70 photographs of at least 240 px are above all three; compressed
+# noise and gradients are below one of them.
 BLOCK_KURTOSIS: Final = 4.6
 BLOCK_STEP: Final = 0.32
 BLOCK_STRUCTURE: Final = 3.5
+# Smallest number of blocks along the short side whose kurtosis is no accident.
+MIN_BLOCKS: Final = 10
 # Short sides, px, to which an image is reduced to measure its colour steps.
 SCALES_PX: Final = (32, 64, 128)
 # Range of the largest kurtosis over scales within which colour steps count as noise. It is 2.3 to 4.3 for 1/f noise
@@ -180,9 +182,7 @@ def shows_something(pixels: Pixels) -> bool:
 
 
 def is_coarse_noise(pixels: Pixels) -> bool:
-    """Return whether the parts of an RGB image (H, W, 3) differ, but only as in 1/f noise, without an edge, or as the
-    blocks of a JPEG.
-    """
+    """Return whether the parts of an RGB image (H, W, 3) differ, but only as noise, soft blobs or blocks of a JPEG."""
     return structure(pixels) >= SOMETHING and (_has_steps_of_noise(pixels) or is_only_blocks(pixels))
 
 
@@ -193,9 +193,11 @@ def is_only_blocks(pixels: Pixels) -> bool:
     if block_steps(pixels) < VISIBLE_GRID:
         return False
     rows, columns = (side // BLOCK_PX for side in pixels.shape[:2])
+    if min(rows, columns) < MIN_BLOCKS:
+        return True
     whole = pixels[: rows * BLOCK_PX, : columns * BLOCK_PX]
     means = np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA), np.uint8)
-    if step_kurtosis(means) < BLOCK_KURTOSIS or largest_step(means) < BLOCK_STEP or is_flat(means):
+    if step_kurtosis(means) < BLOCK_KURTOSIS or largest_step(means) < BLOCK_STEP:
         return True
     return min(rows, columns) >= MIN_SIDE_PX and structure(means) < BLOCK_STRUCTURE
 

@@ -319,7 +319,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         """Return the vote and the network's input. Raises `ToolError` like `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        undecided = puzzle[0] if puzzle[1].confidence < DECIDED else ()
+        undecided = puzzle[0] if puzzle[1].confidence < DECIDED and is_pictorial(images) else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
@@ -381,6 +381,12 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
     if not continues or empty or (verdict.best is not None and fits_by_chance(reference, *fitted[verdict.best])):
         verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
     return fitted, verdict
+
+
+def is_pictorial(images: Sequence[Pixels]) -> bool:
+    """Return whether the reference `images[0]`, without its hole, or a candidate shows something."""
+    upper = images[0][: images[0].shape[0] - images[0].shape[0] // 2]
+    return any(map(shows_something, (upper, *images[1:])))
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:

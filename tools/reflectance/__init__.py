@@ -137,6 +137,8 @@ DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
 # finer than the networks' resolution. The value is an assumption, not measured.
 SAME_LOG_RATIO = 0.25
 SURE_LOG_RATIO = 0.5
+# Range of the log albedos of an image below which the network tells no surfaces apart.
+NO_RELIEF = 0.01
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 
 
@@ -332,7 +334,7 @@ class LearnedAlbedo(Learned[ReflectanceArgs, AlbedoInput, Albedo, IntrinsicModel
         (spots, cleaned, _), logs = prepared, np.log(np.maximum(output, 1e-3))
         size = (request.images[0].shape[0], request.images[0].shape[1])
         verdict = None
-        if can_compare(spots, cleaned):
+        if can_compare(spots, cleaned) and float(np.ptp(logs)) > NO_RELIEF:
             first, second = (window_median(logs, spot.x, spot.y, size) for spot in spots)
             verdict = judge_albedo((first, second))
         values = np.asarray(output / max(float(output.max()), 1e-6), np.float32)

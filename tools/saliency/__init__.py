@@ -85,7 +85,7 @@ class SalientObject(TypedDict):
 class MapSummary(TypedDict):
     """The map in numbers."""
 
-    peak_px: Annotated[tuple[float, float], Field(description="x, y of the most salient place")]
+    peak_px: Annotated[tuple[float, float] | None, Field(description="x, y of the most salient place, null if none is")]
     mean_0_1: float
     above_half_0_1: Annotated[float, Field(description="share of the image above a half")]
 
@@ -222,7 +222,9 @@ def _data(ranked: Sequence[Ranked], saliency: SaliencyMap, size: tuple[int, int]
         "count": count,
         "most_salient": ranked[0].name if decides(ranked) else None,
         "map": {
-            "peak_px": [round(float((cell + 0.5) * side / cells), 1) for cell, side, cells in places],
+            "peak_px": [round(float((cell + 0.5) * side / cells), 1) for cell, side, cells in places]
+            if saliency.any()
+            else None,
             "mean_0_1": round(float(saliency.mean()), 4),
             "above_half_0_1": round(float((saliency > 0.5).mean()), 4),
         },

@@ -33,6 +33,9 @@ PATCHES = 32
 ARTIFACT = 2.0
 # Quantile at which a map is clipped, so that no single patch decides its scale.
 OUTLIER = 0.98
+# Range of a map, as a share of its mean, below which no patch draws more attention than another: stretched to 0..1, its
+# rounding would look like objects.
+NO_RELIEF = 0.01
 
 
 # Images per pass: the attention of all layers is stored, 170 MB per image of 448 px in a small network.
@@ -98,6 +101,11 @@ def without_artifacts(attention: SaliencyMap, lengths: SaliencyMap) -> SaliencyM
 
 
 def contrasted(values: SaliencyMap) -> SaliencyMap:
-    """Clip and stretch attention to patches to 0..1. Raises `ToolError` for values that are not finite."""
+    """Clip and stretch attention to patches to 0..1, 0 everywhere if it is even.
+
+    Raises `ToolError` for values that are not finite.
+    """
     check_finite("saliency", values)
-    return stretch(np.minimum(values, np.quantile(values, OUTLIER)).astype(np.float32))
+    clipped = np.minimum(values, np.quantile(values, OUTLIER)).astype(np.float32)
+    even = float(np.ptp(clipped)) <= NO_RELIEF * float(np.abs(clipped).mean())
+    return np.zeros_like(clipped) if even else stretch(clipped)

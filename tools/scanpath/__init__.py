@@ -28,6 +28,7 @@ from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer, asks, image_n
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, number, rows_of
 from tools._shared.overlay import DARK, WHITE, Overlay, extent, heat
+from tools._shared.picture_content import shows_something
 from tools._shared.reading import shrink
 from tools._shared.target_heat import SearchInput, TargetHeat, probability
 from tools._shared.wording import wording_of
@@ -43,6 +44,7 @@ SALIENCY_LEFT = 0.15
 # Largest number of characters of a target that the text repeats.
 QUOTED_CHARS = 24
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
+NOTHING_BASIS = "Basis: none: the picture shows nothing but flat colours or noise, and the path is a guess."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 
 
@@ -143,12 +145,17 @@ class FreeViewing(WeightFree[ScanpathArgs]):
 
     def answer(self, request: Request[ScanpathArgs]) -> Evidence:
         """Predict the path of a request; deterministic for image, arguments and seed."""
-        values, basis, args = salience(request.images[0]), FREE_BASIS, request.args
-        certainty = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
+        values, args = salience(request.images[0]), request.args
+        basis, certainty = free_viewing(request.images[0])
         if args.target is not None:
             basis = f"Where {_quoted(args.target)} is, is not known: this is free viewing, not a search."
             certainty = UNKNOWN_TARGET_CONFIDENCE
         return evidence_of(request, values, basis, certainty)
+
+
+def free_viewing(pixels: Pixels) -> tuple[str, float]:
+    """Return the basis of a path over an image (H, W, 3) without a target, and the confidence in it, 0..1."""
+    return (FREE_BASIS, FREE_CONFIDENCE) if shows_something(pixels) else (NOTHING_BASIS, FLAT_CONFIDENCE)
 
 
 # The weight-free map of an image, and the network's input, None for free viewing.
@@ -191,16 +198,18 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
 
         args, values = request.args, prepared[0]
         if output is None:
-            certainty = FREE_CONFIDENCE if values.any() else FLAT_CONFIDENCE
-            return evidence_of(request, values, FREE_BASIS, certainty)
+            return evidence_of(request, values, *free_viewing(request.images[0]))
         likely = probability("scanpath", output)
         size = (values.shape[1], values.shape[0])
         target = np.asarray(cv2.resize(likely, size, interpolation=cv2.INTER_LINEAR), np.float32)
         sought = stretch((target * (SALIENCY_LEFT + values)).astype(np.float32))
         seen = float(likely.max())
         basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
-        # If the target is seen nowhere, the order is a guess.
-        certainty = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, seen)
+        # If the target is seen nowhere, or everywhere alike, the order is a guess.
+        found = float(np.ptp(likely))
+        certainty = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, found)
+        if not shows_something(request.images[0]):
+            basis, certainty = NOTHING_BASIS, FLAT_CONFIDENCE
         return evidence_of(request, sought, basis, certainty)
 
 

@@ -81,6 +81,8 @@ class SemanticData(TypedDict):
 
 # Confidence if the points were not found: lower than for a guess among four.
 NOTHING_COMPARED = 0.1
+# Difference of two cosines that is rounding.
+TIE = 1e-6
 
 
 class FeatureMatch(NamedTuple):
@@ -117,7 +119,7 @@ def decide(cosines: Sequence[float], reference: Spot, candidates: Sequence[Spot]
     weights = [math.exp((value - top) / SOFTNESS) for value in cosines]
     best = max(range(len(cosines)), key=lambda index: cosines[index])
     chance = 1 / len(cosines)
-    if sum(value >= top - 1e-6 for value in cosines) > 1:
+    if sum(value >= top - TIE for value in cosines) > 1:
         return FeatureMatch(tuple(cosines), None, chance)
     placed = min(reference.confidence, *(spot.confidence for spot in candidates))
     share = min(MAX_CERTAINTY, weights[best] / sum(weights))
@@ -201,7 +203,8 @@ def report(
         right.
     """
     reference, candidates, peak = seen.reference, seen.candidates, None
-    if similarity is not None:
+    # In an even map no place is more like the reference than another.
+    if similarity is not None and seen.seen and float(np.ptp(similarity)) > TIE:
         spot = np.unravel_index(int(similarity.argmax()), similarity.shape)
         sides = zip(spot, request.images[1].shape[:2], similarity.shape, strict=True)
         peak = [float((cell + 0.5) * side / cells - 0.5) for cell, side, cells in sides][::-1]

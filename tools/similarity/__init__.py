@@ -26,7 +26,7 @@ from tools._shared.batches import side_by_side
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import FORMS, coloured, expects, lit, pattern
 from tools._shared.overlay import PALETTE, overlay
-from tools._shared.picture_content import is_coarse_noise, shows_something
+from tools._shared.picture_content import is_coarse_noise, is_patchwork, shows_something
 from tools._shared.wording import wording_of
 from tools.similarity import cues, models
 from tools.similarity.models import ImageFeatures, Layers
@@ -37,6 +37,8 @@ MAX_IMAGES = 6
 TIE = 1e-6
 # Gap below which images of one colour or noise are tied: two samples of one noise differ by up to 0.02.
 GRAIN_TIE = 0.05
+# Side of the reduced images, and their largest mean difference in grey levels, with which one is a copy of the other.
+COPY_PX, COPY_LEVELS = 32, 4.0
 # Gap of similarity at which 63 % of the doubt is gone; an assumption, not measured.
 SURE_GAP = 0.3
 # Highest confidences. Colour statistics say little about perceived similarity; neither backend was measured on labelled
@@ -86,10 +88,24 @@ def decide(scores: Sequence[float], ceiling: float, tie: float = TIE) -> tuple[i
 
 def _smallest_gap(images: Sequence[Pixels]) -> float:
     """Return the gap of similarity below which images are tied."""
-    if any(map(shows_something, images)):
+    if any(shows_something(pixels) and not is_patchwork(pixels) for pixels in images):
         return TIE
-    # Images of 1/f noise, or without an edge, differ in colour and layout by chance, by any amount.
-    return float("inf") if any(map(is_coarse_noise, images)) else GRAIN_TIE
+    if any(map(shows_something, images)) and any(is_copy(images[0], other) for other in images[1:]):
+        return GRAIN_TIE
+    # Images of 1/f noise, without an edge, or of patches of any colours differ in colour and layout by chance, by any
+    # amount.
+    return float("inf") if any(shows_something(pixels) or is_coarse_noise(pixels) for pixels in images) else GRAIN_TIE
+
+
+def is_copy(first: Pixels, second: Pixels) -> bool:
+    """Return whether two images (H, W, 3) are nearly the same, at any size."""
+    import cv2
+
+    small = [
+        np.asarray(cv2.resize(pixels, (COPY_PX, COPY_PX), interpolation=cv2.INTER_AREA), np.float32)
+        for pixels in (first, second)
+    ]
+    return float(np.abs(small[0] - small[1]).mean()) <= COPY_LEVELS
 
 
 def evidence_of(

@@ -5,7 +5,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tools._shared.picture_content import SOMETHING, is_flat, is_patchwork, shows_something, structure
+from tools._shared.picture_content import (
+    SOMETHING,
+    VISIBLE_GRID,
+    block_steps,
+    is_coarse_noise,
+    is_flat,
+    is_patchwork,
+    shows_something,
+    structure,
+)
 
 Picture = npt.NDArray[np.uint8]
 SIZES = ((240, 320), (64, 64), (60, 700))
@@ -181,4 +190,41 @@ def test_fine_stripes_show_nothing(period: int, size: tuple[int, int]) -> None:
         plane = places[:, None] if axis == 0 else places[None]
         picture = np.broadcast_to(np.where(plane[..., None] > 0, (200, 40, 90), (30, 120, 220)), (*size, 3))
         picture = np.asarray(picture, np.uint8)
+        assert not shows_something(picture)
+
+
+@pytest.mark.parametrize("side", [48, 64, 120, 240, 480])
+def test_blocks_of_a_jpeg_show_nothing_alone(side: int) -> None:
+    rng = np.random.default_rng(side)
+    size = (side, side * 4 // 3, 3)
+    soft = cv2.GaussianBlur(rng.normal(size=size), (0, 0), 0.08 * side)
+    blobs = 128 + 40 * (soft - soft.mean()) / soft.std()
+    across = np.broadcast_to(np.linspace(20, 235, size[1])[None, :, None], size)
+    for plain in (120 + 30 * rng.normal(size=size), across + 8 * rng.normal(size=(side, size[1], 1)), blobs):
+        picture = jpeg(np.asarray(plain, np.float32), 10)
+        assert not shows_something(picture)
+        assert is_coarse_noise(picture) is (structure(picture) >= SOMETHING)
+
+
+def test_a_thing_under_strong_compression_shows_something() -> None:
+    picture = np.random.default_rng(0).normal(120, 12, (240, 320, 3))
+    cv2.circle(picture, (200, 90), 40, (220, 40, 30), -1)
+    assert shows_something(jpeg(picture.astype(np.float32), 10))
+
+
+def test_a_grid_is_seen_only_where_it_was_left() -> None:
+    plain = 120 + 30 * np.random.default_rng(0).normal(size=(240, 320, 3))
+    assert block_steps(bytes_of(plain.astype(np.float32))) < 1.1
+    strong = jpeg(plain.astype(np.float32), 10)
+    assert block_steps(strong) > VISIBLE_GRID
+    # A cut beside the grid moves its lines.
+    assert block_steps(np.ascontiguousarray(strong[3:, 5:])) < 1
+    assert block_steps(strong[:15, :15]) == 0
+
+
+def test_bands_of_a_gradient_show_nothing() -> None:
+    for size in ((64, 85), (240, 320), (480, 640)):
+        down, across = np.mgrid[: size[0], : size[1]]
+        level = 250 * (0.3 * down / size[0] + 0.7 * across / size[1])
+        picture = np.broadcast_to((level // 16 * 16)[..., None], (*size, 3)).astype(np.uint8)
         assert not shows_something(picture)
