@@ -11,7 +11,7 @@ from typing import Final
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import OUR_JOINT, Joint
-from hybrid.core.types import BrokenQuestion, Cell, Combine, Json, Kind, Metric, Question
+from hybrid.core.types import BrokenQuestion, Cell, Cells, Combine, Json, Kind, Metric, Question
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", 
     # Imported here because only scoring needs the numerical libraries.
     from hybrid.stats import combine
 
-    cell_rows = tuple(cells)
+    cell_rows = Cells(cells)
     return Metric(name, combine(cell_rows, combination), len(cell_rows), combination, cell_rows, share)
 
 

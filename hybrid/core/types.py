@@ -8,10 +8,10 @@ x1, y1 exclusive.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from typing_extensions import TypeAliasType
 
@@ -402,6 +402,14 @@ class Cell:
 Combine = Literal["ratio", "mean_of_ratios", "root_of_ratio"]
 
 
+class Cells(tuple[Cell, ...]):
+    """The cells of a metric; `sums` keeps what `hybrid.stats` sums up from them, as long as the metric exists."""
+
+    def __init__(self, cells: Iterable[Cell] = ()) -> None:
+        del cells
+        self.sums: dict[Combine, Any] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A number with the sums behind it, so that statistics can resample clusters without the benchmark.
@@ -417,6 +425,10 @@ class Metric:
     cells: tuple[Cell, ...] = ()
     # Whether each numerator is within 0 and its denominator; False for errors and counts.
     share: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, Cells):
+            object.__setattr__(self, "cells", Cells(self.cells))
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,11 @@ BAR_S: Final = 0.5
 LOG_S: Final = 30.0
 
 
-def with_progress(items: Iterable[T], name: str, total: int, unit: str = "q") -> Iterator[T]:
-    """Yield the items while showing their number, rate (`unit` per second) and time left on stderr."""
+def with_progress(items: Iterable[T], name: str, total: int, unit: str = "q", *, delay_s: float = 0.0) -> Iterator[T]:
+    """Yield the items while showing their number, rate (`unit` per second) and time left on stderr.
+
+    Nothing is shown if they take less than `delay_s` seconds.
+    """
     from tqdm import tqdm
 
     place = line_in_place()
@@ -34,6 +37,7 @@ def with_progress(items: Iterable[T], name: str, total: int, unit: str = "q") ->
         unit=unit,
         mininterval=interval,
         maxinterval=max(interval, 10.0),
+        delay=delay_s,
         disable=is_quiet() or (place is None and sys.stderr is None),
         file=place,
     )

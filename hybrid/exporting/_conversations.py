@@ -24,8 +24,9 @@ from hybrid.core.images import ImageStore, home
 from hybrid.core.messages import ToolCall, images_of
 from hybrid.core.repetitions import name_of, number_of, word_of
 from hybrid.core.types import Attempt, Json, Question, StoredImage
+from hybrid.display.progress_bar import with_progress
 from hybrid.exporting._enacted import Conversation, Enactment, LeftOut
-from hybrid.exporting.base import TEST_SPLIT, ExportedRun, ExportOptions, Written
+from hybrid.exporting.base import DELAY_S, TEST_SPLIT, ExportedRun, ExportOptions, Written
 from hybrid.models.images import ImageEncoder, ImageRules
 from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.plugins.registry import load_solver, solver_names
@@ -232,7 +233,8 @@ def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tu
     recorded = run.folder.recorded(scored.recorded)
     out.damage += recorded.damage
     failed = {score.id for score in scored.scores if score.outcome.failed}
-    for question in run.folder.questions().sound:
+    sound = [question for question in scored.questions.values() if isinstance(question, Question)]
+    for question in with_progress(sound, scored.recorded, len(sound), delay_s=DELAY_S):
         try:
             attempt = recorded.by_id.get(question.id)
         except DataError as error:

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from hybrid.answers.letters import parse_letter
 from hybrid.benchmarks.base import Benchmark, ScoreOptions
 from hybrid.core.errors import UsageError
 from hybrid.core.machine_paths import hide_paths, hide_paths_in
 from hybrid.core.types import Attempt, Kind, Prompt, Question, Score
+from hybrid.display.progress_bar import with_progress
 from hybrid.display.terminal import how_many
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import MANIFEST
@@ -53,6 +54,7 @@ Images = Literal["attached", "none"]
 Only = Literal["right", "helped", "all"]
 TEST_SPLIT = "test-split"  # Permits training data from a published split
 ALLOW_GENERATED = "generated"  # Permits generated questions in files that publish results
+DELAY_S: Final = 3.0  # A shorter export shows no progress
 
 
 @dataclass(frozen=True)
@@ -184,14 +186,15 @@ class ExportedRun:
     def answers(self, scored: Scored, *, steps: bool = True) -> Iterator[tuple[Question, Attempt, Score]]:
         """Yield every finished question of a solver in the order of the data, with or without the steps of its asks.
 
-        Raises `DataError` for an attempt that cannot be read.
+        Shows the progress after `DELAY_S` seconds. Raises `DataError` for an attempt that cannot be read.
         """
         recorded = self.folder.recorded(scored.recorded)
         attempts = recorded.by_id if steps else recorded.without_steps
         scores = {score.id: score for score in scored.scores}
-        for question in self.folder.questions().sound:
-            if question.id in attempts:
-                yield question, attempts[question.id], scores[question.id]
+        finished = [name for name in scored.questions if name in attempts]
+        for name in with_progress(finished, scored.recorded, len(finished), delay_s=DELAY_S):
+            if isinstance(question := scored.questions[name], Question):
+                yield question, attempts[name], scores[name]
 
     def began(self, scored: Scored) -> float:
         """Return when a solver was first asked, in seconds of Unix time; 0 if not recorded."""

@@ -22,9 +22,10 @@ from typing import Any, Final
 from hybrid.core.files import write_atomic
 from hybrid.core.machine_paths import hide_paths
 from hybrid.core.types import Attempt, Metric, Question, Score, Usage, base_id
+from hybrid.display.progress_bar import with_progress
 from hybrid.display.terminal import how_many
 from hybrid.exporting._turns import turns
-from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
+from hybrid.exporting.base import DELAY_S, ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
 from hybrid.scoring.groups import role
 from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
@@ -199,7 +200,8 @@ class _Evaluation:
             "evaluation_name": f"{self.run.data.name}/{first}",
             "evaluation_result_id": first,
         }
-        for score in self.scored.scores:
+        scores = self.scored.scores
+        for score in with_progress(scores, self.scored.recorded, len(scores), delay_s=DELAY_S):
             question = self.scored.questions[score.id]
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed

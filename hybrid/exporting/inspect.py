@@ -27,8 +27,9 @@ from hybrid.core.errors import DataError, UsageError, install_extra
 from hybrid.core.generated_mark import GENERATED
 from hybrid.core.images import ImageStore, home
 from hybrid.core.types import Attempt, ImageRef, Question, Score, Usage
+from hybrid.display.progress_bar import with_progress
 from hybrid.exporting._turns import Turn, turns
-from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written, gold, lost
+from hybrid.exporting.base import DELAY_S, ExportedRun, Exporter, ExportOptions, Written, gold, lost
 from hybrid.scoring.score import Scored
 from hybrid.version import __version__
 
@@ -74,6 +75,7 @@ class Inspect(Exporter):
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
                 paths.append(path if path.suffix else path / f"{time}+00-00_{task}_{log.eval.task_id}.eval")
                 paths[-1].parent.mkdir(parents=True, exist_ok=True)
+                log.samples = _Watched(log.samples)
                 write_eval_log(log, str(paths[-1]))
                 notes += lost(scored)
                 if store is None:
@@ -88,6 +90,13 @@ class Inspect(Exporter):
                 "give a folder, or a name that ends in .eval"
             )
         return Written(tuple(paths), tuple(dict.fromkeys(notes)))
+
+
+class _Watched(list[Any]):
+    """The samples of a log; as Inspect's writer, which takes milliseconds for each, loops over them, it is shown."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return with_progress(super().__iter__(), "written", len(self), delay_s=DELAY_S)
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,28 @@ class SomeQuestions(Sequence[T], Generic[T]):
         return self.by_id[name]  # type: ignore[return-value]
 
 
+class _KeptQuestions(Mapping[str, AnyQuestion]):
+    """Questions by id, each of which stays in memory once it is read."""
+
+    def __init__(self, by_id: Mapping[str, AnyQuestion]) -> None:
+        self._by_id = by_id
+        self._known: dict[str, AnyQuestion] = {}
+
+    def __getitem__(self, name: str) -> AnyQuestion:
+        if name not in self._known:
+            self._known[name] = self._by_id[name]
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_id)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_id
+
+
 class RecordedQuestions(SomeQuestions[AnyQuestion]):
     """All questions of a run or of some data.
 
@@ -105,6 +127,10 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
     def sound(self) -> Sequence[Question]:
         """The questions that can be asked."""
         return self.without(())
+
+    def kept(self) -> RecordedQuestions:
+        """Return the same questions for code that reads each several times: each is parsed once and stays in memory."""
+        return RecordedQuestions(_KeptQuestions(self.by_id), self.broken_ids, self.extent)
 
     def without(self, finished: frozenset[str] | set[str] | tuple[str, ...]) -> Sequence[Question]:
         """Return the questions that can be asked, without the finished ones."""

@@ -36,7 +36,8 @@ def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scor
         labelled = [solver for solver in solvers if not solver.data.generated]
         if not any(
             question.target != other.target
-            for a, b in itertools.combinations(labelled, 2)
+            # Solvers of one run share their questions.
+            for a, b in itertools.combinations({id(solver.questions): solver for solver in labelled}.values(), 2)
             for name, question in a.questions.items()
             if question.task == correction.task and isinstance(question, Question)
             if isinstance(other := b.questions.get(name), Question)
@@ -85,9 +86,8 @@ def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
         return ()
     corrections = []
     for correction in comparison.benchmark.card.corrections:
-        labels = {
-            correction.labels(solver.questions.values()) for solver in comparison.solvers if not solver.data.generated
-        }
+        published = (solver.questions for solver in comparison.solvers if not solver.data.generated)
+        labels = {correction.labels(questions.values()) for questions in {id(of): of for of in published}.values()}
         # Labels are unknown for a handful of questions, which are not compared with printed numbers anyway.
         if labels - {None, "unknown", correction.older}:
             corrections.append(correction)

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
-from hybrid.core.types import Cell, Metric, Outcome, Score
+from hybrid.core.types import Cell, Cells, Metric, Outcome, Score
 from hybrid.plugins.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
 from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
@@ -219,7 +219,7 @@ class Overlap:
             for number, answers in enumerate(repetitions):
                 # Metrics over all questions are precomputed or cached; those over a subset are not.
                 if len(answers.place) == len(self) == len(self.full or self) and self.present.all():
-                    all_metrics = answers.metrics(self.benchmark, self.questions, rule)
+                    all_metrics = answers.metrics(rule)
                 else:
                     all_metrics = summary(self.benchmark, self.questions, self.scores(place, rule, number))
                 for metric in all_metrics:
@@ -389,7 +389,7 @@ def _units(metric: Metric) -> list[tuple[str, str, float]]:
 
 def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
     """Return the metric with other numerators in its cells."""
-    cells = tuple(replace(cell, numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
+    cells = Cells(replace(cell, numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
     return replace(metric, value=combine(cells, metric.combine), cells=cells)
 
 
@@ -404,7 +404,7 @@ def _mean_metric(metrics: Sequence[Metric]) -> Metric:
             key = (cell.stratum, cell.cluster)
             cells[(*key, seen[key])].append(cell)
             seen[key] += 1
-    means = tuple(
+    means = Cells(
         Cell(stratum, cluster, fmean(c.numerator for c in group), fmean(c.denominator for c in group))
         for (stratum, cluster, _), group in cells.items()
     )

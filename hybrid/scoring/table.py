@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hybrid.benchmarks.base import Benchmark, UnansweredRule
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
-from hybrid.scoring.score import AnyQuestions, Scored, summary
+from hybrid.scoring.score import JUDGED, WITH_FAILED, Scored
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -30,7 +30,6 @@ class ScoredAnswers:
         self.failed: Flags = np.array([*(score.outcome.failed for score in scored.scores), False], bool)
         self.answer: Objects = objects([*(score.answer for score in scored.scores), None])
         self._correct: dict[UnansweredRule, Floats] = {}
-        self._metrics: dict[UnansweredRule, tuple[Metric, ...]] = {}
         self.tasks_by_metric: Mapping[str, Sequence[str]] = {}
 
     def correct(self, rule: UnansweredRule) -> Floats:
@@ -47,11 +46,10 @@ class ScoredAnswers:
         correct = self.correct(rule)
         return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
 
-    def metrics(self, benchmark: Benchmark, questions: AnyQuestions, rule: UnansweredRule) -> tuple[Metric, ...]:
-        """Return the metrics over all its questions."""
-        if rule not in self._metrics:
-            self._metrics[rule] = summary(benchmark, questions, self.scored.counted[rule].scores)
-        return self._metrics[rule]
+    def metrics(self, rule: UnansweredRule) -> tuple[Metric, ...]:
+        """Return the metrics over all its questions, which were computed with the scores."""
+        metrics = self.scored.counted[rule].metrics
+        return tuple(metric for metric in metrics if not metric.name.startswith((WITH_FAILED, JUDGED)))
 
 
 def answered(answers: Objects) -> Flags:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hybrid.core.types import Cell, Metric
+from hybrid.core.types import Cell, Cells, Metric
 from hybrid.stats.contrasts import Contrast, contrast
 from hybrid.stats.intervals import Interval, combine, interval
 from hybrid.stats.linearised import Floats
@@ -49,6 +49,6 @@ def _metric(above: Floats, below: Floats, clusters: Sequence[object]) -> Metric:
     return Metric("share", combine(cells, "ratio"), int(np.count_nonzero(below)), "ratio", cells)
 
 
-def _cells(above: Floats, below: Floats, clusters: Sequence[object]) -> tuple[Cell, ...]:
+def _cells(above: Floats, below: Floats, clusters: Sequence[object]) -> Cells:
     pairs = zip(clusters, above.tolist(), below.tolist(), strict=True)
-    return tuple(Cell("", str(cluster), *pair) for cluster, *pair in pairs)
+    return Cells(Cell("", str(cluster), *pair) for cluster, *pair in pairs)

@@ -6,18 +6,16 @@ Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py`
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Final, Generic, TypeVar
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hybrid.core.errors import DataError
-from hybrid.core.types import Cell, Combine, Metric
+from hybrid.core.types import Cell, Cells, Combine, Metric
 
-T = TypeVar("T")
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
@@ -27,9 +25,6 @@ _ROUNDING = 1e-12
 # Weight, in clusters, of the belief that a stratum varies as all strata do. Chosen by simulation from 0.25, 0.5, 1 and
 # 2: the smallest with which 95 % intervals contain the true difference in 95 % of draws if strata are small.
 _POOLED = 1.0
-
-# Number of metrics whose rows are kept, enough for a metric of several solvers.
-KEPT_ROWS: Final = 8
 
 # Avoids division by zero for a cluster that is nearly all of its stratum; the residual of such a cluster is nearly zero
 # too.
@@ -82,31 +77,20 @@ class Rows:
         return summed(self.stratum, self.numerator, count), summed(self.stratum, self.denominator, count)
 
 
-class _Same(Generic[T]):
-    """A value that is a key of a cache by its identity, because hashing thousands of cells takes as long as summing."""
-
-    def __init__(self, value: T) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
 def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
-    """Sum the cells by cluster and stratum; the latest results are kept, since a metric is summed several times.
+    """Sum the cells by cluster and stratum; a metric's cells keep the result, since a metric is summed several times.
 
     Raises:
         DataError: a cell is not finite, or negative where `combination` does not allow it.
     """
-    return _summed_cells(_Same(tuple(cells)), combination)
+    kept = cells if isinstance(cells, Cells) else Cells(cells)
+    if combination not in kept.sums:
+        kept.sums[combination] = _summed_cells(kept, combination)
+    rows: Rows = kept.sums[combination]
+    return rows
 
 
-@lru_cache(maxsize=KEPT_ROWS)
-def _summed_cells(same: _Same[tuple[Cell, ...]], combination: Combine) -> Rows:
-    cells = same.value
+def _summed_cells(cells: Sequence[Cell], combination: Combine) -> Rows:
     values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
     checked = values if combination == "root_of_ratio" else values[:, 1:]
     if not (np.isfinite(values).all() and (checked >= 0).all()):

@@ -53,7 +53,7 @@ from typing import Final
 
 import numpy as np
 
-from hybrid.core.types import Cell, Combine, Metric
+from hybrid.core.types import Cell, Cells, Combine, Metric
 from hybrid.display.tables import signed
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -223,7 +223,7 @@ def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: F
 
 def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, averaging: Combine) -> Metric:
     """Return a ratio over questions with a positive denominator; tasks are strata if they have equal weight."""
-    cells = tuple(
+    cells = Cells(
         Cell(question.task if averaging == "mean_of_ratios" else "", question.cluster, *values)
         for question, *values in zip(questions, above.tolist(), below.tolist(), strict=True)
         if values[1] > 0

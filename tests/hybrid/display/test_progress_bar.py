@@ -36,3 +36,8 @@ def test_the_interval_depends_on_the_stream(
 def test_nothing_is_shown_if_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     with quietly():
         assert states(capsys) == []
+
+
+def test_nothing_is_shown_before_the_delay(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(with_progress(iter(ITEMS), "controller", len(ITEMS), delay_s=1000.0)) == list(ITEMS)
+    assert capsys.readouterr().err == ""

@@ -8,7 +8,7 @@ import pytest
 
 from hybrid.core.errors import DataError
 from hybrid.core.types import Attempt
-from hybrid.log import attempts
+from hybrid.log import attempts, questions
 from hybrid.scoring.attempt_facts import asks_of, facts_of
 from hybrid.scoring.compare import compare
 from hybrid.scoring.records import QuestionTable
@@ -39,6 +39,27 @@ def test_all_sections_and_the_table_read_an_attempt_once(
     assert len(QuestionTable(solvers)) == 3 * 18
     assert set(reads.values()) == {1}
     assert len(reads) == 3 * 18
+
+
+def test_all_sections_read_a_question_once_for_all_solvers(
+    tmp_path: Path, synthetic_runs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = synthetic_runs.write(tmp_path, size=6)
+    reads = Counter[bytes]()
+    read = questions.read_question
+
+    def reading(line: bytes) -> questions.AnyQuestion:
+        reads[line] += 1
+        return read(line)
+
+    monkeypatch.setattr(questions, "read_question", reading)
+    for _ in range(2):
+        # At first the replies are scored, then the scores are read.
+        report = compare_paths([made.real])
+        assert len(results(compare(report.solvers))) > 10
+        assert len(QuestionTable(report.solvers)) == 3 * 18
+        assert Counter(reads.values()) == {1: 18}
+        reads.clear()
 
 
 def test_cost_is_known_without_readable_steps(tmp_path: Path, synthetic_runs: Any) -> None:

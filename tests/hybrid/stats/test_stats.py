@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 from hybrid.core.errors import DataError
-from hybrid.core.types import Cell, Combine, Metric
+from hybrid.core.types import Cell, Cells, Combine, Metric
 from hybrid.stats import SKEWED_T, Contrast, Interval, combine, contrast, interval, linearised, wilson
 from hybrid.stats.linearised import estimate, rows_of
 from tests.tables import cases
@@ -512,7 +512,7 @@ def test_contrast_refuses_what_is_not_the_same() -> None:
 
 
 def test_a_metric_is_summed_once_for_its_value_and_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    cells = tuple(Cell("", f"q{n}", float(n % 3 == 0), 1.0) for n in range(40))
+    cells = Cells(Cell("", f"q{n}", float(n % 3 == 0), 1.0) for n in range(40))
     sums: list[object] = []
     summed = linearised.summed
     monkeypatch.setattr(linearised, "summed", lambda *words: sums.append(words) or summed(*words))
