@@ -21,6 +21,7 @@ from hybrid.scoring.conclusion_rows import (
     is_uneven,
     listed,
     number,
+    rule_decides,
     signed,
     turned,
     why_no_interval,
@@ -172,6 +173,24 @@ def test_what_hangs_on_the_rule_has_another_sign_or_state(
     solvers: Any = (NO_OPEN, NO_OPEN)
     this = HeadlinePair(*solvers, (row(state, value=value),))
     assert hangs_on_rule(this, row(other, value=other_value)) is hangs
+
+
+@pytest.mark.parametrize(
+    ("state", "value", "other", "other_value", "decided"),
+    [
+        ("more", 0.1, "less", -0.1, "direction"),
+        ("less", -0.1, "more", 0.1, "direction"),
+        ("more", 0.1, "open", -0.02, "both"),
+        ("open", 0.02, "less", -0.1, "both"),
+        ("more", 0.1, "open", 0.02, "verdict"),
+        ("open", -0.02, "less", -0.1, "verdict"),
+        ("open", 0.02, "open", -0.02, "sign"),
+    ],
+)
+def test_what_the_rule_decides(state: str, value: float, other: str, other_value: float, decided: str) -> None:
+    solvers: Any = (NO_OPEN, NO_OPEN)
+    this = HeadlinePair(*solvers, (row(state, value=value),))
+    assert rule_decides(this, row(other, value=other_value)) == decided
 
 
 @pytest.mark.parametrize(
