@@ -100,11 +100,8 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     lost_rules = find_lost_rules(scored.folder)
     cache = _cache_of(str(scored.folder.path.resolve()), scored.recorded)
     # Many sections of a comparison request the same verdicts; lines that cannot have changed are not read again.
-    if (
-        cache.of is not None
-        and all(map(operator.is_, cache.of, (recorded, scored.scores)))
-        and cache.lost_rules == lost_rules
-    ):
+    is_unchanged = cache.of is not None and all(map(operator.is_, cache.of, (recorded, scored.scores)))
+    if is_unchanged and cache.lost_rules == lost_rules:
         return cache.verdicts
     order = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}).get("rule_order", ())
 

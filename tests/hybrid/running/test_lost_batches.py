@@ -261,7 +261,7 @@ def test_a_gateway_that_gave_up_is_no_reason_to_create_a_batch_twice(config: Run
         looks.append(number)
         return len(looks) > 3
 
-    with batch_server(Behaviour(looks=0, loses_answer={0}, listed=is_listed)) as server:
+    with batch_server(Behaviour(looks=0, loses_answer={0}, is_in_list=is_listed)) as server:
         assert ask(replace(config, model=model), server).failures == ()
         assert (sizes(server), len(looks) > 3) == ([6], True)
 
