@@ -99,7 +99,7 @@ class FieldOption(click.Option):
         """Return the value of the field. Fails for a value that does not fit."""
         items = value if isinstance(value, list | tuple) else [] if value is None else [value]
         try:
-            return read_values(self.field, items) if items else self.field.default
+            return read_values(self.field, items) if items or self.field.is_pairs else self.field.default
         except ValueError as error:
             raise click.BadParameter(str(error), ctx, self) from error
 

@@ -68,7 +68,9 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
 
 def _split_model_args(texts: Mapping[str, str]) -> tuple[ModelSettings, str]:
     """Return the settings that `--model-arg` sets, and the frame, which is not the model's but the run's."""
-    return model_settings_of({key: text for key, text in texts.items() if key != "frame"}), texts.get("frame", "")
+    args = model_settings_of(texts)
+    extra = {key: value for key, value in args.extra.items() if key != "frame"}
+    return replace(args, extra=extra), str(args.extra.get("frame", ""))
 
 
 def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:

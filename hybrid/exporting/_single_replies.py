@@ -40,7 +40,9 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
     rows: list[SingleReply] = []
     alone: dict[str, Attempt] = {}
     answered = {question.id: (attempt, score) for question, attempt, score in run.answers(scored, steps=False)}
-    for question in run.folder.questions().sound:
+    for question in scored.questions.values():
+        if not isinstance(question, Question):
+            continue
         attempt, score = answered.get(question.id, (None, None))
         if attempt is not None and score is not None and not score.outcome.failed:
             prompt, reply = attempt.exchanges[-1].prompt, attempt.exchanges[-1].reply.text

@@ -95,7 +95,7 @@ def _words(facts: Mapping[str, object]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """One solver of a run in the terms of the schema; `shown` includes question texts instead of hashes."""
+    """One solver of a run in the terms of the schema; `show_texts` includes question texts instead of hashes."""
 
     run: ExportedRun
     scored: Scored

@@ -57,7 +57,7 @@ FORM = LineFormat(_HEAD, read_question, BrokenQuestion)
 
 
 class SomeQuestions(Sequence[T], Generic[T]):
-    """Some questions in order; each access reads from disk."""
+    """Some questions in order; each access reads from disk, unless `by_id` keeps them."""
 
     def __init__(self, by_id: Mapping[str, AnyQuestion], ids: Sequence[str]) -> None:
         self.by_id = by_id

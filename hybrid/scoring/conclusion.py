@@ -241,7 +241,7 @@ SEVERAL_GAINS = case(
 SEVERAL_UNTESTED = case(
     "gain.several_untested",
     "several solvers with tools, none of which can be tested next to its model alone",
-    "Next to its model alone, over {n} questions: {parts}{called}.",
+    "Next to its model alone: {parts}{called}.",
 )
 SEVERAL_SPECIALISTS = case(
     "specialists.several",
@@ -410,8 +410,8 @@ class _Conclusion:
 def _of_gains(gains: Sequence[HeadlinePair], calls_note: str) -> Sentence:
     """Return the sentence on the differences of several solvers to their models alone."""
     parts, count = _several(gains, GAIN_WORDS)
-    sizes = sorted({pair.n for pair in gains})
-    n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    sizes = sorted({pair.n for pair in gains if pair.n})
+    n = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else "".join(map(str, sizes))
     chosen = SEVERAL_GAINS if count else SEVERAL_UNTESTED
     return say(chosen, n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
 
@@ -446,7 +446,7 @@ WHY_UNTESTED: Mapping[str, str] = {
     "waiting": "questions are not finished",
     "silent": "one of the two answers nothing",
     "units": "the metric does not count the same units for both",
-    "apart": "no question in common",
+    "apart": "no question in common, or --pairs leaves the pair out",
 }
 
 

@@ -53,7 +53,8 @@ CONDITIONS: Mapping[Claim, str] = {
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
-    "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
+    "others": "as `answering`, but less than half of that part exists because one of them answered more questions, or "
+    "some of these questions were answered in only some repetitions",
     "split": "another verdict on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
@@ -68,7 +69,7 @@ NO_CLAIM: Mapping[str, str] = {
     "rule": "depending on how unanswered questions count",
     "uneven": "with another result over all questions than over tasks",
     "answering": "from answering more or fewer questions",
-    "others": "from questions that only one of them answered",
+    "others": "from questions that one of them left unanswered",
     "split": "with another result on the questions that both answered",
 }
 UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
@@ -402,7 +403,7 @@ class ConclusionRows:
             for side in "ab"
         )
         more = _is_of_more_answers(overlap, left_b & ~left_a, left_a & ~left_b, answering.value or 0.0)
-        own_answers = zip(overlap.unanswered, overlap.answer, strict=True)
+        own_answers = zip((left_a, left_b), overlap.answer, strict=True)
         partly = any(bool(np.any(left & answered(answer))) for left, answer in own_answers)
         return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more and not partly, partly)
 

@@ -33,7 +33,7 @@ TASKS_REST = case(
 )
 SEVERAL_TASKS = case(
     "tasks.several",
-    "several solvers with tools, or several models",
+    "several solvers with tools, or several models, of which a task was tested",
     "{by} worse than alone after adjustment (Holm): {parts}.",
 )
 

@@ -107,11 +107,15 @@ def alone_not_begun(scored: Scored) -> bool:
 def command_for_unchosen(hybrids: Sequence[Scored], name: str, compared: Sequence[Scored]) -> str:
     """Return the shell command that compares the full runs of `compared`, if a run of `hybrids` has solver `name`.
 
-    Empty if no run has it.
+    Empty if no run has it. If some of `compared` are predictions from a file, which the command would leave out, the
+    path that is to be added instead.
     """
-    own_runs = (solver.folder for solver in hybrids if not is_imported(solver))
-    if not any(name in folder.solvers() for folder in own_runs if folder is not None):
+    own_runs = [solver.folder for solver in hybrids if solver.folder is not None and not is_imported(solver)]
+    having = next((folder for folder in own_runs if name in folder.solvers()), None)
+    if having is None:
         return ""
+    if any(solver.folder is None for solver in compared):
+        return f"add {shlex.quote((having.path / name).as_posix())} to the comparison"
     paths = (solver.folder.path.as_posix() for solver in compared if solver.folder is not None)
     return shlex.join(("hybrid", "compare", *dict.fromkeys(paths)))
 

@@ -156,7 +156,7 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
     for solver in comparison.solvers:
         if solver.solver in paired:
             baseline.setdefault(solver.solver, first)
-    return baseline
+    return {name: other for name, other in baseline.items() if name != other}
 
 
 def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[str, str], Result]:

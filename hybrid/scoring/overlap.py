@@ -217,7 +217,7 @@ class Overlap:
         for place, repetitions in enumerate(self.repetitions):
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
-                # Metrics over all questions are precomputed or cached; those over a subset are not.
+                # Metrics over all questions were computed with the scores; those over a subset were not.
                 if len(answers.place) == len(self) == len(self.full or self) and self.present.all():
                     all_metrics = answers.metrics(rule)
                 else:

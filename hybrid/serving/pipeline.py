@@ -113,12 +113,12 @@ class ThreadExecutor(Generic[W]):
 
     async def find(self, call: QueuedCall, token: W) -> tuple[Finding, BackendIdentity]:
         """See `Executor.find`."""
-        if call.request.answering.backend != "learned" and _batch_size(call) == 1:
-            ready = await self._ready(call.tool, token)
-            return await self._in_thread(self._threads, self._answer_alone, call, ready, token)
         lane = await self._lane(call)
+        # Limits how many calls of a tool wait in the threads, before the calls of others.
         async with lane.room:
             ready = await self._ready(call.tool, token)
+            if call.request.answering.backend != "learned" and _batch_size(call) == 1:
+                return await self._in_thread(self._threads, self._answer_alone, call, ready, token)
             prepared = self._in_thread(self._threads, self._prepare, call, ready, token)
             # Drop the reference, so that a waiting call does not keep an evicted backend alive.
             del ready

@@ -51,7 +51,7 @@ RATIO = "both wrong / expected within tasks"
 def rows(comparison: Comparison) -> list[Result]:
     """Return counts, ratio and kappa of each pair on the questions that both have and neither failed."""
     section_rows: list[Result] = []
-    # The solvers of a run share their questions, and a question is read from disk on each access.
+    # The solvers of a run share their questions, so the choices of each are counted once.
     choice_counts: dict[int, dict[str, int]] = defaultdict(dict)
     for pair in comparison.pairs:
         solvers = comparison.named(pair.a), comparison.named(pair.b)

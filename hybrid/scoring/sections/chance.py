@@ -49,7 +49,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
     asked_ids = {score.id for solver in solvers for score in solver.scores}
     # Questions that are not broken and were put to at least one solver.
     questions: dict[str, Question] = {}
-    # Solvers of one run share their questions, which are read from disk; visit each mapping once.
+    # Solvers of one run share their questions; visit each mapping once.
     for by_id in {id(solver.questions): solver.questions for solver in solvers}.values():
         for identity in by_id:
             if identity in asked_ids and identity not in questions and isinstance(entry := by_id[identity], Question):

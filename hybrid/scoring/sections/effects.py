@@ -84,7 +84,7 @@ def _questions_of(comparison: Comparison, group: ComparisonGroup, quantity: str)
         return None
     repetitions = comparison.repetitions(group.hybrid)
     shown = [shown_by_pictures(item.folder, item.recorded) for item in repetitions if item.folder is not None]
-    asked = {score.id for item in repetitions for score in item.scores}
+    asked = {score.id for item in repetitions for score in item.scores if not score.outcome.failed}
     return None if not shown or asked <= (of_all := frozenset.intersection(*shown)) else of_all
 
 
