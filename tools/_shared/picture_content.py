@@ -15,8 +15,8 @@ plain areas, random squares, a chessboard, stripes. It has no light and no depth
 no patch is the ground of the others: then it has no thing either, though a patch of it may be named. Grain, blur and
 the compression of a JPEG do not hide patches, because their flatness is measured on means of cells.
 
-Strong JPEG compression leaves of noise and of gradients blocks of 8 px, whose edges look like those of things. Where
-this grid is visible, the means of the blocks must show something, too.
+Strong JPEG compression turns noise and gradients into blocks of 8 px, whose edges look like those of objects. If this
+grid is visible, the means of the blocks must show something, too.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ VISIBLE_GRID: Final = 1.7
 BLOCK_KURTOSIS: Final = 4.6
 BLOCK_STEP: Final = 0.32
 BLOCK_STRUCTURE: Final = 3.5
-# Smallest number of blocks along the short side whose kurtosis is no accident.
+# With fewer blocks along the short side, the kurtosis depends on chance, and the image counts as blocks only.
 MIN_BLOCKS: Final = 10
 # Short sides, px, to which an image is reduced to measure its colour steps.
 SCALES_PX: Final = (32, 64, 128)
@@ -195,8 +195,8 @@ def is_only_blocks(pixels: Pixels) -> bool:
     rows, columns = (side // BLOCK_PX for side in pixels.shape[:2])
     if min(rows, columns) < MIN_BLOCKS:
         return True
-    whole = pixels[: rows * BLOCK_PX, : columns * BLOCK_PX]
-    means = np.asarray(cv2.resize(whole, (columns, rows), interpolation=cv2.INTER_AREA), np.uint8)
+    cropped = pixels[: rows * BLOCK_PX, : columns * BLOCK_PX]
+    means = np.asarray(cv2.resize(cropped, (columns, rows), interpolation=cv2.INTER_AREA), np.uint8)
     if step_kurtosis(means) < BLOCK_KURTOSIS or largest_step(means) < BLOCK_STEP:
         return True
     return min(rows, columns) >= MIN_SIDE_PX and structure(means) < BLOCK_STRUCTURE
@@ -205,7 +205,8 @@ def is_only_blocks(pixels: Pixels) -> bool:
 def block_steps(pixels: Pixels) -> float:
     """Return the mean step of an RGB image (H, W, 3) across the edges of blocks over that beside them.
 
-    It is 1 without compression, the smaller of both directions, and 0 for an image of fewer than two blocks a side.
+    It is about 1 without compression: the smaller value of both directions; 0 for an image with fewer than two blocks
+    per side.
     """
     import cv2
 
