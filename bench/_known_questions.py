@@ -200,8 +200,8 @@ def scanpath(index: int, seed: int) -> Question:
 def segmentation(index: int, seed: int) -> Question:
     """Draw a plain coloured shape, and give the box around it."""
     _, scene = _scene(index, seed, 2, 4)
-    name = scene.objects[0]
-    expected, full = Box(*name.box), shape_area(name)
+    shape = scene.objects[0]
+    expected, full = Box(*shape.box), shape_area(shape)
 
     def cut_out(finding: Finding, _: ImageStore) -> bool:
         box, pixels = finding.data["box_px"], finding.data["area_px"]
@@ -210,14 +210,14 @@ def segmentation(index: int, seed: int) -> Question:
         found_box = Box(*(float(str(edge)) for edge in box))
         return overlap(found_box, expected) >= MIN_OVERLAP and abs(pixels / full - 1) <= AREA_OFF
 
-    return _question([scene.draw()], {"box": box_arg(name.box)}, cut_out)
+    return _question([scene.draw()], {"box": box_arg(shape.box)}, cut_out)
 
 
 def semantic_correspondence(index: int, seed: int) -> Question:
     """Show one of three things, and its darker copy."""
     _, scene = _scene(index, seed, 3, 4)
     picture = scene.draw()
-    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (name.box for name in scene.objects)]
+    centres = [((x0 + x1) / 2, (y0 + y1) / 2) for x0, y0, x1, y1 in (item.box for item in scene.objects)]
     points = point_args(centres)
     args: dict[str, Json] = {"point": points[index % 3], "candidates": points}
     return _question([picture, darker(picture)], args, _is("best_index", index % 3))

@@ -48,14 +48,14 @@ WORDS = (
 
 
 @dataclass(frozen=True)
-class Picture:
+class PicturePair:
     """An image, and the same image with something drawn over it."""
 
     plain: StoredImage
     overlay: StoredImage
 
 
-def pictures(store: ImageStore) -> list[Picture]:
+def pictures(store: ImageStore) -> list[PicturePair]:
     """Make smooth coloured noise images with a bar."""
     results = []
     for number in range(PICTURES):
@@ -64,11 +64,11 @@ def pictures(store: ImageStore) -> list[Picture]:
         plain = np.kron(coarse, np.ones((12, 12, 1), dtype=np.uint8))
         overlay = plain.copy()
         overlay[30:36, 10:80] = (255, 0, 0)
-        results.append(Picture(store.put_pixels(plain), store.put_pixels(overlay)))
+        results.append(PicturePair(store.put_pixels(plain), store.put_pixels(overlay)))
     return results
 
 
-def questions(count: int, pictures: list[Picture]) -> Iterator[Question]:
+def questions(count: int, pairs: list[PicturePair]) -> Iterator[Question]:
     """Yield `count` questions, round-robin over BLINK's tasks."""
     tasks = tuple(load("hybrid.benchmarks", "blink").card.tasks)
     for number in range(count):
@@ -78,7 +78,7 @@ def questions(count: int, pictures: list[Picture]) -> Iterator[Question]:
             f"Question {number} of this set: look at the marked points and say which of the following describes the "
             f"picture.\nSelect from the following choices.\n(A) {choices[0]}\n(B) {choices[1]}"
         )
-        identity, images = f"val_{task}_{number // len(tasks) + 1}", (pictures[number % len(pictures)].plain,)
+        identity, images = f"val_{task}_{number // len(tasks) + 1}", (pairs[number % len(pairs)].plain,)
         target = f"({LETTERS[number % 2]})"
         yield Question(identity, task, images, text, Kind.CHOICE, choices, target, task, groups={"images": "1"})
 
@@ -87,7 +87,7 @@ def questions(count: int, pictures: list[Picture]) -> Iterator[Question]:
 class Draw:
     """A solver's answer to a question about an image."""
 
-    picture: Picture
+    pair: PicturePair
     letter: str
     calls: bool
 
@@ -102,13 +102,13 @@ def _tool_step(draw: Draw) -> Step:
         "backend": "classical",
         "version": "cues-2",
     }
-    overlay = ImageRef("img:1.1", draw.picture.overlay, "img:1", Box(0, 0, width, height))
+    overlay = ImageRef("img:1.1", draw.pair.overlay, "img:1", Box(0, 0, width, height))
     text = f"Point {draw.letter} is nearer: 0.74 against 0.31 (0..1, larger is nearer), margin 0.43."
     return Step("tool", "depth", text, 0.031, data=data, images=(overlay,))
 
 
 def _model_step(draw: Draw, text: str, *, calls: bool = False) -> Step:
-    sent: Json = {"name": "img:1", "sha256": draw.picture.plain.sha256, "width": SIZE_PX[0], "height": SIZE_PX[1]}
+    sent: Json = {"name": "img:1", "sha256": draw.pair.plain.sha256, "width": SIZE_PX[0], "height": SIZE_PX[1]}
     data: dict[str, Json] = {"images_sent": [sent]}
     mapping: dict[str, Json] = {"tool_calls": [{"tool": "depth", "args": {"images": ["img:1"]}}]} if calls else {}
     return Step("model", "made-up:model", text, 1.204, data={**mapping, **data})
@@ -160,7 +160,7 @@ def write_run(out: Path, count: int, seed: int = 0) -> RunFolder:
             right = rng.random() < skill
             letter = LETTERS[(number + (not right)) % 2]
             draw = Draw(text[number % len(text)], letter, rng.random() < CALLS)
-            parts = (question.text, ImageRef("img:1", draw.picture.plain))
+            parts = (question.text, ImageRef("img:1", draw.pair.plain))
             prompt = Prompt(parts, question.kind, question.choices, route=question.route)
             yield Attempt(question.id, (Exchange(prompt, says(draw)),), 2.5, started=STARTED + number)
 

@@ -265,7 +265,7 @@ def test_every_block_says_what_it_is(name: str) -> None:
     for previous, block in zip((None, *blocks), blocks, strict=False):
         text = f"{name}:{block.line}"
         assert block.language in LANGUAGES, text
-        assert block.language != SHOWN or (previous is not None and previous.shown == block.text), (
+        assert block.language != SHOWN or (previous is not None and previous.expected_output == block.text), (
             f"{text}: of no command"
         )
         assert block.language != "" or not re.search(r"^(?:uv |\$ )?\s*hybrid [a-z]", block.text, re.MULTILINE), text

@@ -133,8 +133,8 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
         if key in fixed or key in axes:
             raise UsageError(f"{node.where}: {word}: given twice")
         # For an option with a single value, a list defines several runs.
-        takes_one = not field.is_many or field.is_pairs
-        if node.kind == "list" and takes_one:
+        is_single = not field.is_many or field.is_pairs
+        if node.kind == "list" and is_single:
             axes[key] = _axis(field, node)
         else:
             fixed[key] = _texts(field, node)
@@ -149,7 +149,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
         else:
             axes[key] = _axis(field, node)
     open_axes = {
-        key: all_ for key, all_ in axes.items() if RUN_FIELDS[key].is_pairs or RUN_FIELDS[key].option.key not in earlier
+        key: runs for key, runs in axes.items() if RUN_FIELDS[key].is_pairs or RUN_FIELDS[key].option.key not in earlier
     }
     return fixed, open_axes
 
@@ -167,7 +167,7 @@ def _field(word: str, node: Node) -> OptionField:
 def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
     """Return a list of values, one per run."""
     key = field.option.long
-    if not (field.option.kept and field.option.varied):
+    if not (field.option.in_manifest and field.option.can_vary):
         raise UsageError(f"{node.where}: {key}: this option cannot vary between runs: give one value")
     if node.kind != "list" or not node.items:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
@@ -185,9 +185,9 @@ def _texts(field: OptionField, node: Node) -> tuple[str, ...]:
             raise _misfit(field.option.long, node, "true or false")
         return ("on",) if node.plain() else ()
     if node.kind == "list" and field.is_many:
-        texts = tuple(_one(field, item) for item in node.items)
+        texts = tuple(_single_value(field, item) for item in node.items)
         return texts if field.is_repeated or not texts else (",".join(texts),)
-    return (_one(field, node),)
+    return (_single_value(field, node),)
 
 
 def _pairs(field: OptionField, node: Node) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _pairs(field: OptionField, node: Node) -> Iterator[str]:
             yield f"{name}={value.text}"
 
 
-def _one(field: OptionField, node: Node) -> str:
+def _single_value(field: OptionField, node: Node) -> str:
     """Return one value in the form that its option accepts."""
     key = field.option.long
     if node.kind == "switch" and field.option.form == "on|off":

@@ -147,7 +147,7 @@ def options_of(context: click.Context, command: click.Command | None = None) -> 
     for param in (command or context.command).params:
         name = param.name or ""
         source, field = context.get_parameter_source(name), FIELDS_BY_KEY.get(name, RUN_FIELDS.get(name))
-        if source not in (None, ParameterSource.DEFAULT) and field is not None and field.option.kept:
+        if source not in (None, ParameterSource.DEFAULT) and field is not None and field.option.in_manifest:
             options[field.option.long] = as_written(field, context.params[name])
     return options
 

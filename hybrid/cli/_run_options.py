@@ -84,7 +84,7 @@ def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = N
         UsageError: values that do not fit each other, the benchmark or the tools.
     """
     data_option = (recorded or {}).get("data")
-    benchmark, data = named(values["benchmark"], data_option if isinstance(data_option, str) else None)
+    benchmark, data = resolve_benchmark(values["benchmark"], data_option if isinstance(data_option, str) else None)
     values = {**values, **({} if data is None else {"data": data})}
     weights = _weights(values["weights"], values["tools"])
     if recorded is not None and weights:
@@ -233,7 +233,7 @@ def benchmark_of(source: str) -> str:
     return "blink"
 
 
-def named(benchmark: str, data: str | None) -> tuple[str, str | None]:
+def resolve_benchmark(benchmark: str, data: str | None) -> tuple[str, str | None]:
     """Return the benchmark and its data; for a path, the benchmark that reads it and the path.
 
     Raises `UsageError` for a path that does not exist, or if `data` is given too.

@@ -272,7 +272,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, An
             values[key] = _merge(field, values[key], overrides[key])
         # A flag that is off is recorded only if it overrides the file.
         is_off = field.is_flag and not items and values[key] == field.default
-        if field.option.kept and (items or key in overrides) and not is_off:
+        if field.option.in_manifest and (items or key in overrides) and not is_off:
             recorded[field.option.long] = as_written(field, values[key])
     return values, recorded
 

@@ -170,11 +170,11 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
 
 def _missing_pictures_reason(cell: PlannedRun, run: RunFolder, solver: str) -> str:
     """Return why a cell cannot show the tool output of the main run in its form; empty if it can."""
-    from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
+    from hybrid.scoring.traces import lacks_pictures, questions_with_pictures
 
     if lacks_pictures(run, solver):
         return "no tool made a picture"
-    if cell.changes.get("show") == "image" and not shown_by_pictures(run, solver):
+    if cell.changes.get("show") == "image" and not questions_with_pictures(run, solver):
         return "on no question each tool output has a picture"
     return ""
 

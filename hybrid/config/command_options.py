@@ -19,7 +19,7 @@ PATH: Final = Option(
     f"(graphs and baselines for solvers), or tools. Repeatable, in addition to ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
     metavar="DIR",
-    kept=False,
+    in_manifest=False,
     variable=PATH_VARIABLE,
 )
 FORMER_PATH_NAME: Final = "--tool-path"
@@ -35,7 +35,7 @@ class CommandOptions:
         "by its folder or manifest.",
         None,
         common=True,
-        kept=False,
+        in_manifest=False,
     )
     path: tuple[Path, ...] = declare(PATH, (), NOT_IDENTITY)
     unanswered: Literal["wrong", "guess"] | None = OUTPUT(
@@ -43,20 +43,26 @@ class CommandOptions:
         "Score of a question without a readable answer, in every number of the output and for every solver: wrong, "
         "as the  benchmarks' own scripts count, or the expected score of a guess.  [default: wrong]",
         None,
-        varied=False,
+        can_vary=False,
     )
     allow_failed: bool = OUTPUT(
-        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False, varied=False
+        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False, can_vary=False
     )
-    dry_run: bool = OUTPUT("--dry-run", "Only print the planned questions, cost and problems.", False, kept=False)
+    dry_run: bool = OUTPUT(
+        "--dry-run", "Only print the planned questions, cost and problems.", False, in_manifest=False
+    )
     tables: Literal["wide", "narrow", "auto"] = OUTPUT(
         "--tables",
         "narrow keeps text within 80 columns: long names are folded, and columns are printed in blocks below "
         "each other; auto is narrow in a terminal of fewer than 100 columns.",
         "auto",
-        kept=False,
+        in_manifest=False,
     )
-    json: bool = OUTPUT("--json", "One JSON object on stdout, everything else on stderr.", False, kept=False)
-    verbose: bool = OUTPUT("--verbose", "Also show retries and tool faults, as in a run's log.txt.", False, kept=False)
-    quiet: bool = OUTPUT("--quiet", "Show no progress and no note, only results and errors.", False, kept=False)
-    debug: bool = OUTPUT("--debug", "Show the traceback of a tool that fails, with file and line.", False, kept=False)
+    json: bool = OUTPUT("--json", "One JSON object on stdout, everything else on stderr.", False, in_manifest=False)
+    verbose: bool = OUTPUT(
+        "--verbose", "Also show retries and tool faults, as in a run's log.txt.", False, in_manifest=False
+    )
+    quiet: bool = OUTPUT("--quiet", "Show no progress and no note, only results and errors.", False, in_manifest=False)
+    debug: bool = OUTPUT(
+        "--debug", "Show the traceback of a tool that fails, with file and line.", False, in_manifest=False
+    )

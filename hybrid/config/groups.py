@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hybrid.config.memory import memory_to_use
-from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, model_arg, option_fields, refuse_unfit
+from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, check_values, model_arg, option_fields
 from hybrid.config.values import pairs, seconds_of
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.core.errors import UsageError
@@ -155,7 +155,7 @@ class ModelSettings:
     prompt_cache: bool = model_arg("prompt_cache", True)
 
     def __post_init__(self) -> None:
-        refuse_unfit(self)
+        check_values(self)
         if self.wait_for_server is not None:
             seconds_of(self.wait_for_server)
         seconds_of(self.batch_wait, "--batch-wait")
@@ -363,11 +363,11 @@ class RunLimits:
     """Budgets of one command, counted from its start; None means no limit. They are not part of a run's identity."""
 
     model_calls: int | None = LIMITS(
-        "--run-max-calls N", "Model calls of this command.", None, at_least=1, varied=False
+        "--run-max-calls N", "Model calls of this command.", None, at_least=1, can_vary=False
     )
-    tokens: int | None = LIMITS("--run-max-tokens N", "Tokens of this command.", None, at_least=1, varied=False)
+    tokens: int | None = LIMITS("--run-max-tokens N", "Tokens of this command.", None, at_least=1, can_vary=False)
     seconds: float | None = LIMITS(
-        "--run-max-seconds S", "Wall time of this command.", None, form="amount", varied=False
+        "--run-max-seconds S", "Wall time of this command.", None, form="amount", can_vary=False
     )
     cost_usd: float | None = LIMITS(
         "--run-max-cost USD",
@@ -375,5 +375,5 @@ class RunLimits:
         None,
         common=True,
         form="amount",
-        varied=False,
+        can_vary=False,
     )

@@ -43,7 +43,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
     return {
         counts.key or name: facts[counts.key] if counts.key else getattr(config, name)
         for name, counts in counting(kind).items()
-        if not (counts.if_given and getattr(config, name) == getattr(_PLAIN, name))
+        if not (counts.only_if_set and getattr(config, name) == getattr(_PLAIN, name))
     }
 
 

@@ -42,7 +42,7 @@ class AffectsRunId:
     # Key of the fact that the option is resolved to; empty if its own value is stored under its own name.
     key: str = ""
     # Whether only values other than the default count, so that older runs keep their identity.
-    if_given: bool = False
+    only_if_set: bool = False
     # The solvers whose answers the option can change.
     of: Concern = "all"
 
@@ -53,7 +53,7 @@ IDENTITY_OF_MODEL: Final = AffectsRunId("model", of="model")
 IDENTITY_OF_SOLVERS: Final = "solvers"
 # Marks an option that may change when a run is resumed.
 NOT_IDENTITY: Final = "no"
-# Of a field in a group of options, the group's field has the mark.
+# None for a field inside a group of options: the mark is on the field that contains the group.
 Identity = AffectsRunId | Literal["solvers", "no"] | None
 
 
@@ -78,10 +78,10 @@ class Option:
     about_variable: str = ""
     # Whether a manifest records it among the options of a run. An option for one command only is left out, so that
     # `--config RUN` derives a new folder, and does not send data to a trace collector unless asked to.
-    kept: bool = True
+    in_manifest: bool = True
     # Whether a list of values in a file starts one run per value. False if the option does not distinguish runs or
     # would leave nothing to compare.
-    varied: bool = True
+    can_vary: bool = True
     # Types that Python code may pass in addition to a name: `BaseChatModel`.
     python_type: str = ""
     # The option whose KEY=VALUE words contain it.
@@ -234,14 +234,16 @@ def _all_fields(config: type) -> tuple[OptionField, ...]:
     return tuple(_walk(config))
 
 
-def _walk(group: type, above: tuple[str, ...] = (), defaults: object = None, here: Any = None) -> Iterator[OptionField]:
+def _walk(
+    group: type, above: tuple[str, ...] = (), defaults: object = None, overrides: Any = None
+) -> Iterator[OptionField]:
     """Yield the options of a group and of the groups in it.
 
     Args:
         group: a dataclass.
         above: names of the fields that contain the group.
         defaults: the group as its container has it by default.
-        here: options of the group's fields in this container; None for their own.
+        overrides: options of the group's fields in this container; None for their own.
     """
     hints = get_type_hints(group)
     for part in fields(group):
@@ -253,7 +255,7 @@ def _walk(group: type, above: tuple[str, ...] = (), defaults: object = None, her
         if isinstance(hint, type) and is_dataclass(hint):
             yield from _walk(hint, path, default, option)
             continue
-        option = option if here is None else here.get(part.name)
+        option = option if overrides is None else overrides.get(part.name)
         if option is not None:
             of_union = get_origin(hint) in (Union, types.UnionType)
             kinds = [kind for kind in get_args(hint) if kind is not types.NoneType] if of_union else [hint]
@@ -265,7 +267,7 @@ def _class(hint: Any) -> type:
     return kind if isinstance(kind, type) else object
 
 
-def refuse_unfit(group: Any) -> None:
+def check_values(group: Any) -> None:
     """Raise `UsageError` for a value in a group of options below the option's minimum, or not among its words."""
     kind: type = type(group)
     for option_field in _all_fields(kind):

@@ -91,7 +91,7 @@ class RunConfig:
         identity=NOT_IDENTITY,
         common=True,
         at_least=1,
-        varied=False,
+        can_vary=False,
     )
     # Ids of single questions among those that `tasks` and `limit` select.
     only: tuple[str, ...] = ASK(
@@ -193,7 +193,7 @@ class RunConfig:
         "--tool-style NAME|FILE",
         "Form of the tools: plain, a style's name or TOML, auto.",
         "plain",
-        identity=AffectsRunId("tool_style", if_given=True, of="tools_offered"),
+        identity=AffectsRunId("tool_style", only_if_set=True, of="tools_offered"),
     )
     tool_output: ToolOutput = TOOLS(
         "--tool-output",
@@ -251,18 +251,18 @@ class RunConfig:
         "caption-model",
         "who describes images for --solver caption and --images caption; by default the model itself",
         None,
-        identity=AffectsRunId("captioner", if_given=True, of="model"),
+        identity=AffectsRunId("captioner", only_if_set=True, of="model"),
         values=("PROVIDER:NAME",),
         pattern=r"\S+",
     )
     captioner_settings: ModelSettings = part(
-        ModelSettings, identity=AffectsRunId("captioner", if_given=True, of="model"), options=OF_CAPTIONER
+        ModelSettings, identity=AffectsRunId("captioner", only_if_set=True, of="model"), options=OF_CAPTIONER
     )
     context: Path | None = setting(
         "context",
         'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
         None,
-        identity=AffectsRunId("context", if_given=True, of="model"),
+        identity=AffectsRunId("context", only_if_set=True, of="model"),
         values=("FILE.jsonl",),
         pattern=r".+",
     )
@@ -270,7 +270,7 @@ class RunConfig:
         "context-missing",
         "for questions without a text: refuse the run, or ask them without one and count them",
         "refuse",
-        identity=AffectsRunId("context", if_given=True, of="model"),
+        identity=AffectsRunId("context", only_if_set=True, of="model"),
     )
     trust: Path | None = TOOLS(
         "--trust FILE",
@@ -282,21 +282,21 @@ class RunConfig:
     seed: int = ASK("--seed N", "Random seed.", 0, identity=IDENTITY)
     # Number of questions in flight, over all workers of an engine together.
     concurrency: int = LIMITS(
-        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1, varied=False
+        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1, can_vary=False
     )
     engine: str = LIMITS(
         "--engine NAME",
         "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
         LOCAL,
         identity=NOT_IDENTITY,
-        varied=False,
+        can_vary=False,
     )
     address: str | None = LIMITS(
         "--address HOST:PORT",
         "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
         None,
         identity=NOT_IDENTITY,
-        varied=False,
+        can_vary=False,
     )
     out: Path | None = OUTPUT(
         "-o --out DIR",
@@ -304,7 +304,7 @@ class RunConfig:
         None,
         identity=NOT_IDENTITY,
         common=True,
-        kept=False,
+        in_manifest=False,
     )
     # Whether tool outputs are cached on disk; the results are the same.
     cache: bool = TOOLS(
@@ -313,7 +313,7 @@ class RunConfig:
         True,
         identity=NOT_IDENTITY,
         form="no",
-        varied=False,
+        can_vary=False,
     )
     # Whether replies of models are kept across runs.
     cache_replies: bool = MODEL(
@@ -322,7 +322,7 @@ class RunConfig:
         "spent again; the tables state their number.",
         False,
         identity=NOT_IDENTITY,
-        varied=False,
+        can_vary=False,
     )
     allow: tuple[Gate, ...] = TOOLS(
         "--allow",
@@ -332,7 +332,7 @@ class RunConfig:
         "(partial).",
         (),
         identity=NOT_IDENTITY,
-        varied=False,
+        can_vary=False,
     )
     # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
     options_as_used: Mapping[str, Json] = part(dict, identity=NOT_IDENTITY)
@@ -343,14 +343,14 @@ class RunConfig:
         "OTEL_EXPORTER_OTLP_ENDPOINT, or appended to a file as lines.",
         None,
         identity=NOT_IDENTITY,
-        kept=False,
+        in_manifest=False,
     )
     trace_text: bool = OUTPUT(
         "--trace-text",
         "Let spans contain questions and answers too; never images, keys or the data's answers.",
         False,
         identity=NOT_IDENTITY,
-        kept=False,
+        in_manifest=False,
     )
 
     def __post_init__(self) -> None:

@@ -75,7 +75,7 @@ class Inspect(Exporter):
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
                 paths.append(path if path.suffix else path / f"{time}+00-00_{task}_{log.eval.task_id}.eval")
                 paths[-1].parent.mkdir(parents=True, exist_ok=True)
-                log.samples = _Watched(log.samples)
+                log.samples = _SamplesWithProgress(log.samples)
                 write_eval_log(log, str(paths[-1]))
                 notes += lost(scored)
                 if store is None:
@@ -92,11 +92,11 @@ class Inspect(Exporter):
         return Written(tuple(paths), tuple(dict.fromkeys(notes)))
 
 
-class _Watched(list[Any]):
-    """The samples of a log; as Inspect's writer, which takes milliseconds for each, loops over them, it is shown."""
+class _SamplesWithProgress(list[Any]):
+    """The samples of a log. Iterating over them shows progress, as Inspect's writer takes milliseconds per sample."""
 
     def __iter__(self) -> Iterator[Any]:
-        return with_progress(super().__iter__(), "written", len(self), delay_s=DELAY_S)
+        return with_progress(super().__iter__(), "writing", len(self), delay_s=DELAY_S)
 
 
 @dataclass(frozen=True)

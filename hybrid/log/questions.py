@@ -83,17 +83,17 @@ class SomeQuestions(Sequence[T], Generic[T]):
         return self.by_id[name]  # type: ignore[return-value]
 
 
-class _KeptQuestions(Mapping[str, AnyQuestion]):
-    """Questions by id, each of which stays in memory once it is read."""
+class _CachedQuestions(Mapping[str, AnyQuestion]):
+    """Questions by id; each is parsed once and stays in memory."""
 
     def __init__(self, by_id: Mapping[str, AnyQuestion]) -> None:
         self._by_id = by_id
-        self._known: dict[str, AnyQuestion] = {}
+        self._cache: dict[str, AnyQuestion] = {}
 
     def __getitem__(self, name: str) -> AnyQuestion:
-        if name not in self._known:
-            self._known[name] = self._by_id[name]
-        return self._known[name]
+        if name not in self._cache:
+            self._cache[name] = self._by_id[name]
+        return self._cache[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._by_id)
@@ -128,9 +128,9 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         """The questions that can be asked."""
         return self.without(())
 
-    def kept(self) -> RecordedQuestions:
-        """Return the same questions for code that reads each several times: each is parsed once and stays in memory."""
-        return RecordedQuestions(_KeptQuestions(self.by_id), self.broken_ids, self.extent)
+    def cached(self) -> RecordedQuestions:
+        """Return the same questions with a cache, for code that reads each several times."""
+        return RecordedQuestions(_CachedQuestions(self.by_id), self.broken_ids, self.extent)
 
     def without(self, finished: frozenset[str] | set[str] | tuple[str, ...]) -> Sequence[Question]:
         """Return the questions that can be asked, without the finished ones."""

@@ -92,8 +92,8 @@ class LineScores:
         self._ridge: Map = np.empty(excess.shape, np.float32)
         self._computed = np.zeros(len(excess), bool)
         self._totals: dict[tuple[float, int], Totals] = {}
-        # Any `MIN_SIDE_PX // 2` adjacent columns contain one of these, so rows without a ridge there have no line. That is
-        # enough for a line at the border, because OpenCV's opening counts all beyond it as lit.
+        # Any `MIN_SIDE_PX // 2` adjacent columns contain one of these, so rows without a ridge there have no line. That
+        # many are a line at the border, because OpenCV's opening counts all beyond it as lit.
         sampled = slice(MIN_SIDE_PX // 2 - 1, None, MIN_SIDE_PX // 2)
         means = self._means(np.arange(len(excess)), sampled)
         closest = _closest_level(len(excess), np.arange(len(excess)), lambda rows: means[rows])

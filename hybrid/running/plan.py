@@ -55,7 +55,7 @@ def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
     """Return the configuration with changed fields, also in the options that its manifest records."""
     options: dict[str, Json] = dict(config.options_as_used)
     for option_field in option_fields(RunConfig) if config.options_as_used else ():
-        if option_field.path[0] in changes and option_field.option.kept:
+        if option_field.path[0] in changes and option_field.option.in_manifest:
             options[option_field.option.long] = as_written(option_field, changes[option_field.path[0]])
     return replace(config, options_as_used=options, **changes)
 

@@ -48,7 +48,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
     total = rows.pair(group.alone, group.hybrid).n
     parts = _different(answers, others, total)
     untested = _untested(rows, group.alone, group.hybrid)
-    worse = held_of(answers, -1)
+    worse = significant_with_sign(answers, -1)
     # What is named above, worse or by answering fewer questions, cannot also be the largest loss that is not shown.
     left = [row for row in tested if row not in others and row not in worse]
     rest = _rest(rows, left, total, named=bool(untested or others)) if left else ""
@@ -63,7 +63,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
 
 def _different(answers: Sequence[Result], others: Sequence[Result], total: int) -> list[str]:
     """Return the significant differences: worse, better, and those that depend on unanswered questions."""
-    worse, better = held_of(answers, -1), held_of(answers, 1)
+    worse, better = significant_with_sign(answers, -1), significant_with_sign(answers, 1)
     words = {
         "worse on": [_name(row, total) for row in worse],
         "better on": [_name(row) for row in better],
@@ -99,7 +99,7 @@ def losses_sentence(rows: ConclusionRows, gains: Sequence[HeadlinePair]) -> Iter
     tested = [(pair, by_task) for pair in gains if (by_task := rows.tasks(pair.a, pair.b))]
     losses = []
     for pair, by_task in tested:
-        if worse := [row for row in held_of(by_task, -1) if rows.is_of_answers(pair.a, pair.b, row)]:
+        if worse := [row for row in significant_with_sign(by_task, -1) if rows.is_of_answers(pair.a, pair.b, row)]:
             losses.append(f"{short_name(pair.b)} {listed([_name(row, pair.n) for row in worse])}")
     if tested:
         yield say(SEVERAL_TASKS, by=_by(rows).capitalize(), parts=listed(losses, "; ") if losses else "none")
@@ -116,7 +116,7 @@ def _name(row: Result, total: int | None = None) -> str:
     return f"{clipped(row.group, NAME_WIDTH)} ({signed(row)}, {ends_of(row)}{share})"
 
 
-def held_of(rows: Sequence[Result], sign: int) -> list[Result]:
+def significant_with_sign(rows: Sequence[Result], sign: int) -> list[Result]:
     """Return the differences of this sign that hold after adjustment, the largest first."""
     significant = [row for row in rows if row.holds and sign * (row.value or 0.0) > 0]
     return sorted(significant, key=lambda row: -abs(row.value or 0.0))

@@ -56,16 +56,16 @@ def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:
     """Return whether no tool output of a solver has a picture, also if no tool answered."""
-    return not any(any(outputs) for _, outputs in _pictured(folder, solver))
+    return not any(any(outputs) for _, outputs in _picture_flags(folder, solver))
 
 
-def shown_by_pictures(folder: RunFolder, solver: str) -> frozenset[str]:
-    """Return the ids of the questions with tool output of which each has a picture: pictures alone can show it."""
-    return frozenset(name for name, outputs in _pictured(folder, solver) if outputs and all(outputs))
+def questions_with_pictures(folder: RunFolder, solver: str) -> frozenset[str]:
+    """Return the ids of the questions that have tool output, with a picture in every output."""
+    return frozenset(name for name, outputs in _picture_flags(folder, solver) if outputs and all(outputs))
 
 
-def _pictured(folder: RunFolder, solver: str) -> Iterator[tuple[str, list[bool]]]:
-    """Yield each question's id and, for its tool outputs in order, whether each has a picture."""
+def _picture_flags(folder: RunFolder, solver: str) -> Iterator[tuple[str, list[bool]]]:
+    """Yield the id of each question, and for each of its tool outputs whether it has a picture."""
     for name, attempt in folder.recorded(solver).by_id.items():
         steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps)
         yield name, [bool(step.images) for step in steps if step.kind == "tool" and step.fault is None]

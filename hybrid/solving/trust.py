@@ -195,7 +195,7 @@ class TrustFile:
     sha256: str
     measured: Measured
     # Measurements on all questions.
-    from_all: Mapping[Key, Measurement] = field(default_factory=dict)
+    overall: Mapping[Key, Measurement] = field(default_factory=dict)
     # The fold of each counted question, by the question's id, its cluster and the names of its pictures.
     places: Mapping[str, int] = field(default_factory=dict)
 
@@ -203,7 +203,7 @@ class TrustFile:
         """Return the measurements made without this question and its pictures."""
         names = (unit, *(picture_name(picture) for picture in pictures))
         fold = next((self.places[name] for name in names if name in self.places), None)
-        return Trust(self.from_all if fold is None else self.folds[fold])
+        return Trust(self.overall if fold is None else self.folds[fold])
 
 
 def picture_name(picture: StoredImage) -> str:
@@ -217,10 +217,10 @@ def seal(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def trust_content(measured: Measured, folds: list[Json], from_all: Json, places: Mapping[str, int]) -> bytes:
+def trust_content(measured: Measured, folds: list[Json], overall: Json, places: Mapping[str, int]) -> bytes:
     """Return the bytes of a trust file."""
     measured_json = json.loads(to_json(Measured, measured))
-    content = {"format": FORMAT, "measured": measured_json, "folds": folds, "every": from_all, "places": dict(places)}
+    content = {"format": FORMAT, "measured": measured_json, "folds": folds, "every": overall, "places": dict(places)}
     return json.dumps({**content, "sha256": seal(content)}, indent=1).encode() + b"\n"
 
 

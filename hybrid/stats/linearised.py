@@ -83,10 +83,10 @@ def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
     Raises:
         DataError: a cell is not finite, or negative where `combination` does not allow it.
     """
-    kept = cells if isinstance(cells, Cells) else Cells(cells)
-    if combination not in kept.sums:
-        kept.sums[combination] = _summed_cells(kept, combination)
-    rows: Rows = kept.sums[combination]
+    cells = cells if isinstance(cells, Cells) else Cells(cells)
+    if combination not in cells.sums:
+        cells.sums[combination] = _summed_cells(cells, combination)
+    rows: Rows = cells.sums[combination]
     return rows
 
 

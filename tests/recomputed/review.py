@@ -93,8 +93,8 @@ def _tasks(rows: Sequence[tuple[JsonObject, ...]]) -> dict[str, Sequence[tuple[J
     return {"": rows, **by_task(rows)}
 
 
-def _has_answered_call(runs: Runs) -> dict[str, float]:
-    """Return 1 by question if a tool answered a call of the hybrid."""
+def _answered_call_shares(runs: Runs) -> dict[str, float]:
+    """Return 1 by question if a tool answered a call of the hybrid, else 0."""
     return {
         name: float(any(call["fault"] is None for call in current)) for name, current in calls(runs, HYBRID).items()
     }
@@ -106,7 +106,7 @@ def _lost(rows: Sequence[tuple[JsonObject, ...]], task: str) -> dict[str, str]:
 
 
 def _calls_by_right(runs: Runs) -> Iterator[JsonObject]:
-    aligned_rows, with_call = aligned(runs, (ALONE, HYBRID)), _has_answered_call(runs)
+    aligned_rows, with_call = aligned(runs, (ALONE, HYBRID)), _answered_call_shares(runs)
     for task, rows in _tasks(aligned_rows).items():
         pairs = [
             (unit(row[0]), with_call[row[0]["id"]], credit(row[0], runs.rule)) for row in rows if not failed(row[0])
@@ -135,7 +135,7 @@ def _calls_by_right(runs: Runs) -> Iterator[JsonObject]:
 
 
 def _by_calls(runs: Runs) -> Iterator[JsonObject]:
-    aligned_rows, with_call = aligned(runs, (BLANK, HYBRID)), _has_answered_call(runs)
+    aligned_rows, with_call = aligned(runs, (BLANK, HYBRID)), _answered_call_shares(runs)
     for quantity, number in (("effect of output where called", 1.0), ("effect of output where not called", 0.0)):
         rows = [row for row in aligned_rows if not failed(row[0]) and with_call[row[0]["id"]] == number]
         # The exact test of fewer is not recomputed.
@@ -197,7 +197,7 @@ def headroom(runs: Runs) -> Iterator[JsonObject]:
 
 def called(runs: Runs) -> list[JsonObject]:
     """Compare the specialist with and without a tool call of the hybrid, on the questions that it answers."""
-    aligned_rows, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _has_answered_call(runs)
+    aligned_rows, with_call = aligned(runs, (SPECIALIST, HYBRID), repeated=False), _answered_call_shares(runs)
     claimed = {
         row["id"]: step["data"]["specialist_answer"]["confidence"]
         for row in runs.attempts(SPECIALIST)

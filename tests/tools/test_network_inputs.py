@@ -21,7 +21,7 @@ from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import Spot
 from tools._shared.target_heat import TargetHeat
 from tools.depth.models import DepthModel
-from tools.detection.models import Detector, enlarge, enlarges, normalises_resized, resize_and_normalise
+from tools.detection.models import Detector, enlarge, enlarges, is_plain_grounding_dino, resize_and_normalise
 from tools.forensics.models import SyntheticDetector
 from tools.ocr.models import PaddleReader, RapidReader
 from tools.reflectance import IntrinsicModel
@@ -129,7 +129,7 @@ def test_grounding_dinos_inputs_equal_its_processors(size: tuple[int, int]):
     from transformers import GroundingDinoImageProcessor
 
     processor, pixels = GroundingDinoImageProcessor(), picture(*size)
-    assert normalises_resized(processor)
+    assert is_plain_grounding_dino(processor)
     expected = processor(images=Image.fromarray(pixels), return_tensors="pt")
     inputs = resize_and_normalise(processor, pixels)
     for name in ("pixel_values", "pixel_mask"):
@@ -137,7 +137,7 @@ def test_grounding_dinos_inputs_equal_its_processors(size: tuple[int, int]):
         assert np.array_equal(inputs[name].numpy(), expected[name].numpy())
     # A processor that pads to one size or leaves out a step is not replaced.
     for other in ({"pad_size": {"height": 1400, "width": 1400}}, {"do_pad": False}, {"do_normalize": False}):
-        assert not normalises_resized(GroundingDinoImageProcessor(**other))
+        assert not is_plain_grounding_dino(GroundingDinoImageProcessor(**other))
 
 
 @pytest.mark.parametrize("family", ["rt_detr_v2", "d_fine", "rf_detr"])

@@ -15,8 +15,8 @@ plain areas, random squares, a chessboard, stripes. It has no light and no depth
 no patch is the ground of the others: then it has no thing either, though a patch of it may be named. Grain, blur and
 the compression of a JPEG do not hide patches, because their flatness is measured on means of cells.
 
-Strong JPEG compression leaves of noise and of gradients blocks of 8 px, whose edges look like those of things. Where
-this grid is visible, the means of the blocks must show something, too.
+Strong JPEG compression turns noise and gradients into blocks of 8 px, whose edges look like those of objects. If this
+grid is visible, the means of the blocks must show something, too.
 """
 
 from __future__ import annotations

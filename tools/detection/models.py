@@ -126,7 +126,7 @@ class Detector:
         processor = getattr(self._checkpoint.processor, "image_processor", self._checkpoint.processor)
         if enlarges(processor, reduced):
             return DetectionInput(tuple(names), {"pixel_values": enlarge(processor, reduced)})
-        if normalises_resized(processor):
+        if is_plain_grounding_dino(processor):
             return DetectionInput(tuple(names), resize_and_normalise(processor, reduced))
         inputs = self._checkpoint.process(images=picture)
         return DetectionInput(
@@ -243,8 +243,11 @@ def enlarge(processor: Any, square: Pixels) -> Any:
     return torch.from_numpy(large)[None]
 
 
-def normalises_resized(processor: Any) -> bool:
-    """Return whether the processor is Grounding DINO's and does with one image what `resize_and_normalise` does."""
+def is_plain_grounding_dino(processor: Any) -> bool:
+    """Return whether `resize_and_normalise` can replace this processor.
+
+    It can replace Grounding DINO's, with all steps on and no fixed padding.
+    """
     return (
         type(processor).__name__ == "GroundingDinoImageProcessor"
         and all((processor.do_resize, processor.do_rescale, processor.do_normalize, processor.do_pad))
@@ -255,8 +258,8 @@ def normalises_resized(processor: Any) -> bool:
 def resize_and_normalise(processor: Any, pixels: Pixels) -> dict[str, Any]:
     """Return the inputs (1, 3, h, w) and the mask (1, h, w) of an image (H, W, 3) as Grounding DINO's processor does.
 
-    The numbers are equal to the bit, in half of its time: a table of the 256 grey levels replaces the arithmetic on
-    every enlarged pixel. One image is its own largest image, so nothing is padded.
+    The values are identical and take half the time: a table of the 256 grey levels replaces the arithmetic per pixel.
+    A single image needs no padding.
     """
     import cv2
     import torch
@@ -266,8 +269,8 @@ def resize_and_normalise(processor: Any, pixels: Pixels) -> dict[str, Any]:
     values = np.empty(resized.shape, np.float32)
     for channel, (mean, std) in enumerate(zip(processor.image_mean, processor.image_std, strict=True)):
         # The processor scales mean and deviation to grey levels instead of the pixels to 0..1.
-        middle, spread = (np.float32(value) * np.float32(1 / processor.rescale_factor) for value in (mean, std))
-        levels = (np.arange(256, dtype=np.float32) - middle) / spread
+        mean_level, std_level = (np.float32(value) * np.float32(1 / processor.rescale_factor) for value in (mean, std))
+        levels = (np.arange(256, dtype=np.float32) - mean_level) / std_level
         cv2.LUT(resized[channel], levels, dst=values[channel])
     mask = torch.ones((1, *resized.shape[1:]), dtype=torch.int64)
     return {"pixel_values": torch.from_numpy(values)[None], "pixel_mask": mask}

@@ -206,8 +206,8 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         seen = float(likely.max())
         basis = f"Basis: saliency times where a network sees {_quoted(args.target or '')} (at most {seen:.2f} of 1)."
         # If the target is seen nowhere, or everywhere alike, the order is a guess.
-        found = float(np.ptp(likely))
-        certainty = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, found)
+        contrast = float(np.ptp(likely))
+        certainty = UNKNOWN_TARGET_CONFIDENCE + (FREE_CONFIDENCE - UNKNOWN_TARGET_CONFIDENCE) * min(1.0, contrast)
         if not shows_something(request.images[0]):
             basis, certainty = NOTHING_BASIS, FLAT_CONFIDENCE
         return evidence_of(request, sought, basis, certainty)

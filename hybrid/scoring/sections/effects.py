@@ -33,7 +33,7 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
+from hybrid.scoring.traces import lacks_pictures, questions_with_pictures
 
 NAME = "effects"
 RESULT, LOOP, ORACLE, WORDS = "result effect", "loop effect", "oracle", "other words"
@@ -83,7 +83,7 @@ def _questions_of(comparison: Comparison, group: ComparisonGroup, quantity: str)
     if quantity != PICTURES:
         return None
     repetitions = comparison.repetitions(group.hybrid)
-    shown = [shown_by_pictures(item.folder, item.recorded) for item in repetitions if item.folder is not None]
+    shown = [questions_with_pictures(item.folder, item.recorded) for item in repetitions if item.folder is not None]
     asked = {score.id for item in repetitions for score in item.scores if not score.outcome.failed}
     return None if not shown or asked <= (of_all := frozenset.intersection(*shown)) else of_all
 

@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
 
 # The manifest as a configuration
 
-NOT_KEPT = {key for key, field in RUN_FIELDS.items() if not field.option.kept}
+NOT_IN_MANIFEST = {key for key, field in RUN_FIELDS.items() if not field.option.in_manifest}
 
 
 def values() -> st.SearchStrategy[dict[str, Any]]:
@@ -93,7 +93,7 @@ def values() -> st.SearchStrategy[dict[str, Any]]:
     results: dict[str, st.SearchStrategy[Any]] = {}
     for option in run_command.params:
         key = option.opts[0].removeprefix("--")
-        if isinstance(option, click.Argument) or key in NOT_KEPT | {"prompts", "tools", "path"}:
+        if isinstance(option, click.Argument) or key in NOT_IN_MANIFEST | {"prompts", "tools", "path"}:
             continue
         results[key] = one_of(option, text)
     results |= {"model": text.filter(lambda word: not word.startswith(("replay:", "embedded"))), "tools": text}
@@ -171,7 +171,7 @@ def test_a_run_and_its_manifest_share_their_folder(
     options = json.loads(Path(first["run"], "manifest.json").read_text())["options"]
     assert options["limit"] == 2
     assert options["solver"] == ["mllm"]
-    assert not options.keys() & NOT_KEPT
+    assert not options.keys() & NOT_IN_MANIFEST
     assert "device" not in options
     for given_back in (first["run"], Path(first["run"], "manifest.json")):
         assert json.loads(command("run", "--config", given_back, "--json").out) == first
@@ -274,6 +274,6 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
         context("--config", file)
 
 
-def test_what_is_not_varied_is_an_option() -> None:
-    not_varied = {key for key, field in RUN_FIELDS.items() if not field.option.varied}
-    assert not_varied <= {word.removeprefix("--") for param in run_command.params for word in param.opts}
+def test_what_cannot_vary_is_an_option() -> None:
+    invariable = {key for key, field in RUN_FIELDS.items() if not field.option.can_vary}
+    assert invariable <= {word.removeprefix("--") for param in run_command.params for word in param.opts}

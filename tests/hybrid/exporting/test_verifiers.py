@@ -37,7 +37,7 @@ def with_options(traced: Path, tmp_path: Path, **options: object) -> ExportedRun
 
 
 # The note on a run of generated questions.
-MADE = "generated questions: rewards in this environment are not results of BLINK"
+GENERATED_NOTE = "generated questions: rewards in this environment are not results of BLINK"
 
 
 def exported_options(run: ExportedRun, path: Path) -> tuple[dict[str, object], tuple[str, ...]]:
@@ -54,7 +54,7 @@ def test_the_package_bears_its_name_and_holds_the_options_without_the_model(trac
     changes = {"tools": "depth", "model": "openai:gpt-4o", "base-url": "http://10.0.0.1/v1", "run-max-cost": 3}
     options, notes = exported_options(with_options(traced, tmp_path, **changes), tmp_path / "vf_depth")
     assert options == {"benchmark": "blink", "data": "sample", "tools": "depth", "solver": ["specialist"]}
-    assert notes == (MADE,)
+    assert notes == (GENERATED_NOTE,)
     module = (tmp_path / "vf_depth/vf_depth/__init__.py").read_text()
     compile(module, "vf_depth", "exec")
     assert "class VfDepthTaskset(" in module
@@ -78,7 +78,7 @@ def test_no_path_of_the_machine_leaves_it(traced: Path, tmp_path: Path) -> None:
     options, notes = exported_options(run, tmp_path / "private")
     assert options["data"] == "blink"
     assert notes[0] == "run.json: data contained a path of this machine, which was removed: write it there again"
-    assert notes[1:] == (MADE,)
+    assert notes[1:] == (GENERATED_NOTE,)
     identity = {**run.folder.manifest["identity"], "data": {"kind": "folder", "sha256": "0"}}
     run.folder.write_manifest({**run.folder.manifest, "identity": identity})
     assert len(exported_options(ExportedRun.at(run.folder.path / "specialist"), tmp_path / "real")[1]) == 1
@@ -126,7 +126,9 @@ def test_the_evaluation_of_verifiers_gives_the_number_of_the_run(
         f"run {data} --model openai:mock --base-url {server} --solver controller --out run".split(),
         standalone_mode=False,
     )
-    assert EXPORTER.export(ExportedRun.at(Path("run/controller")), tmp_path / "crops", ExportOptions()).notes == (MADE,)
+    assert EXPORTER.export(ExportedRun.at(Path("run/controller")), tmp_path / "crops", ExportOptions()).notes == (
+        GENERATED_NOTE,
+    )
     hybrid = str(Path(sys.executable).with_name("hybrid"))
     words = ["--env.taskset.hybrid", hybrid, "-m", "mock", "--client.base-url", server, "--no-push", "--no-rich"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "crops")}

@@ -25,12 +25,12 @@ def test_all_sections_and_the_table_read_an_attempt_once(
     reads = Counter[bytes]()
 
     def count_reads(read: Any) -> Any:
-        def reading(line: bytes) -> Attempt:
+        def count_read(line: bytes) -> Attempt:
             reads[line] += 1
             attempt: Attempt = read(line)
             return attempt
 
-        return reading
+        return count_read
 
     for name in ("read_attempt", "without_steps"):
         monkeypatch.setattr(attempts, name, count_reads(getattr(attempts, name)))
@@ -44,18 +44,18 @@ def test_all_sections_and_the_table_read_an_attempt_once(
 def test_all_sections_read_a_question_once_for_all_solvers(
     tmp_path: Path, synthetic_runs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = synthetic_runs.write(tmp_path, size=6)
+    runs = synthetic_runs.write(tmp_path, size=6)
     reads = Counter[bytes]()
     read = questions.read_question
 
-    def reading(line: bytes) -> questions.AnyQuestion:
+    def count_read(line: bytes) -> questions.AnyQuestion:
         reads[line] += 1
         return read(line)
 
-    monkeypatch.setattr(questions, "read_question", reading)
+    monkeypatch.setattr(questions, "read_question", count_read)
     for _ in range(2):
         # At first the replies are scored, then the scores are read.
-        report = compare_paths([made.real])
+        report = compare_paths([runs.real])
         assert len(results(compare(report.solvers))) > 10
         assert len(QuestionTable(report.solvers)) == 3 * 18
         assert Counter(reads.values()) == {1: 18}

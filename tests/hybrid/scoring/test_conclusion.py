@@ -18,7 +18,7 @@ from hybrid.scoring.conclusion import cases, conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
-from hybrid.scoring.conclusion_tasks import held_of
+from hybrid.scoring.conclusion_tasks import significant_with_sign
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
@@ -281,8 +281,8 @@ def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
     rows = [
         of_task(*facts) for facts in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))
     ]
-    assert [row.value for row in held_of(rows, -1)] == [-0.3, -0.1]
-    assert [row.value for row in held_of(rows, 1)] == [0.3, 0.2]
+    assert [row.value for row in significant_with_sign(rows, -1)] == [-0.3, -0.1]
+    assert [row.value for row in significant_with_sign(rows, 1)] == [0.3, 0.2]
 
 
 def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:

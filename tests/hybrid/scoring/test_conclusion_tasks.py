@@ -22,7 +22,7 @@ def task(
 
 
 @dataclass(frozen=True)
-class Rows:
+class TaskRows:
     """What the sentence reads of a comparison; the tasks `by_answering` differ in what was left unanswered."""
 
     rows: Sequence[Result]
@@ -53,10 +53,10 @@ class Rows:
         return SimpleNamespace(a=a, b=b, n=200)
 
 
-def sentences(rows: Rows, alone: Any = ALONE) -> list[tuple[str, str]]:
-    given: Any = rows
+def sentences(rows: TaskRows, alone: Any = ALONE) -> list[tuple[str, str]]:
+    rows_like: Any = rows
     group: Any = SimpleNamespace(alone=alone, hybrid=TOOLS)
-    return [(item.id, item.text) for item in task_sentence(given, group)]
+    return [(item.id, item.text) for item in task_sentence(rows_like, group)]
 
 
 COUNTING, JIGSAW = task("Counting", 0.2), task("Jigsaw", -0.05, n=60)
@@ -67,30 +67,30 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
 
 
 @pytest.mark.parametrize(
-    ("rows", "wanted"),
+    ("rows", "expected"),
     [
-        (Rows([COUNTING]), []),
-        (Rows([COUNTING, *NO_TASKS]), []),
+        (TaskRows([COUNTING]), []),
+        (TaskRows([COUNTING, *NO_TASKS]), []),
         (
-            Rows([COUNTING, JIGSAW, task("Depth", -0.02, n=20), *NO_TASKS]),
+            TaskRows([COUNTING, JIGSAW, task("Depth", -0.02, n=20), *NO_TASKS]),
             ["tasks.none", f"No single task is shown to be worse (20 to 60 questions each{LOSS})."],
         ),
         (
-            Rows([COUNTING, task("Depth", 0.0)]),
+            TaskRows([COUNTING, task("Depth", 0.0)]),
             ["tasks.none", "No single task is shown to be worse (40 questions each)."],
         ),
         (
-            Rows([COUNTING, JIGSAW], by="scene"),
+            TaskRows([COUNTING, JIGSAW], by="scene"),
             ["tasks.none", f"No single group is shown to be worse (40 to 60 questions each{LOSS})."],
         ),
         # What depends on unanswered questions and does not hold is not named before the rest.
         (
-            Rows([COUNTING, JIGSAW], ("Counting", "Jigsaw")),
+            TaskRows([COUNTING, JIGSAW], ("Counting", "Jigsaw")),
             ["tasks.none", f"No single task is shown to be worse (40 to 60 questions each{LOSS})."],
         ),
         # A task without an interval is named, a task without a value is not.
         (
-            Rows([COUNTING, JIGSAW, task("Depth", -1.0, None, 1), *NO_TASKS]),
+            TaskRows([COUNTING, JIGSAW, task("Depth", -1.0, None, 1), *NO_TASKS]),
             [
                 "tasks.none",
                 (
@@ -101,7 +101,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
         ),
         # Gains and losses, the largest first; losses with their share of the questions.
         (
-            Rows([WORSE, BETTER, WORST, COUNTING, task("Style", 0.6, 0.01)]),
+            TaskRows([WORSE, BETTER, WORST, COUNTING, task("Style", 0.6, 0.01)]),
             [
                 "tasks.shown",
                 (
@@ -112,7 +112,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             ],
         ),
         (
-            Rows([BETTER, JIGSAW], by="scene"),
+            TaskRows([BETTER, JIGSAW], by="scene"),
             [
                 "tasks.shown",
                 (
@@ -122,7 +122,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             ],
         ),
         (
-            Rows([WORSE, JIGSAW, task("Style", 1.0, None, 2)]),
+            TaskRows([WORSE, JIGSAW, task("Style", 1.0, None, 2)]),
             [
                 "tasks.shown",
                 (
@@ -133,7 +133,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             ],
         ),
         (
-            Rows([WORSE, WORST, task("Style", 1.0, None, 2)]),
+            TaskRows([WORSE, WORST, task("Style", 1.0, None, 2)]),
             [
                 "tasks.shown",
                 (
@@ -145,7 +145,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
         ),
         # What depends on unanswered questions is neither better nor worse, and no loss that is not shown.
         (
-            Rows([WORST, JIGSAW], ("Depth",)),
+            TaskRows([WORST, JIGSAW], ("Depth",)),
             [
                 "tasks.shown",
                 (
@@ -156,7 +156,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             ],
         ),
         (
-            Rows([WORSE, BETTER], ("Art", "Relation")),
+            TaskRows([WORSE, BETTER], ("Art", "Relation")),
             [
                 "tasks.shown",
                 (
@@ -167,7 +167,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             ],
         ),
         (
-            Rows([WORSE, WORST], ("Depth",)),
+            TaskRows([WORSE, WORST], ("Depth",)),
             [
                 "tasks.shown",
                 (
@@ -179,8 +179,8 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
         ),
     ],
 )
-def test_tasks_that_differ_and_the_rest(rows: Rows, wanted: list[str]) -> None:
-    assert sentences(rows) == ([tuple(wanted)] if wanted else [])
+def test_tasks_that_differ_and_the_rest(rows: TaskRows, expected: list[str]) -> None:
+    assert sentences(rows) == ([tuple(expected)] if expected else [])
     assert sentences(rows, alone=None) == []
 
 
@@ -188,7 +188,7 @@ def test_tasks_that_differ_and_the_rest(rows: Rows, wanted: list[str]) -> None:
     ("rows", "words"),
     [
         (
-            Rows([WORSE, WORST, BETTER, task("Jigsaw", -0.7, 0.01), task("Style", -0.2)], ("Art",)),
+            TaskRows([WORSE, WORST, BETTER, task("Jigsaw", -0.7, 0.01), task("Style", -0.2)], ("Art",)),
             (
                 "Tasks worse than alone after adjustment (Holm): tools Jigsaw (-70 points, -80 to -60; 40 of 200 "
                 "questions), Depth (-50 points, -60 to -40; 20 of 200 questions); other tools Jigsaw (-70 points, -80 "
@@ -196,21 +196,21 @@ def test_tasks_that_differ_and_the_rest(rows: Rows, wanted: list[str]) -> None:
             ),
         ),
         (
-            Rows([WORST], by="scene"),
+            TaskRows([WORST], by="scene"),
             (
                 "Groups of scene worse than alone after adjustment (Holm): tools Depth (-50 points, -60 to -40; 20 of "
                 "200 questions)."
             ),
         ),
-        (Rows([BETTER, JIGSAW, WORSE], ("Art",)), "Tasks worse than alone after adjustment (Holm): none."),
+        (TaskRows([BETTER, JIGSAW, WORSE], ("Art",)), "Tasks worse than alone after adjustment (Holm): none."),
     ],
 )
-def test_losses_of_several_solvers(rows: Rows, words: str) -> None:
-    given: Any = rows
-    (sentence,) = losses_sentence(given, [rows.pair(ALONE, TOOLS), rows.pair(ALONE, OTHER)])
+def test_losses_of_several_solvers(rows: TaskRows, words: str) -> None:
+    rows_like: Any = rows
+    (sentence,) = losses_sentence(rows_like, [rows.pair(ALONE, TOOLS), rows.pair(ALONE, OTHER)])
     assert (sentence.id, sentence.text) == ("tasks.several", words)
 
 
 def test_without_a_tested_task_nothing_is_said_about_losses() -> None:
-    given: Any = (rows := Rows([]))
-    assert not list(losses_sentence(given, [rows.pair(ALONE, TOOLS)]))
+    rows_like: Any = (rows := TaskRows([]))
+    assert not list(losses_sentence(rows_like, [rows.pair(ALONE, TOOLS)]))

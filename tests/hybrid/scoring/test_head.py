@@ -145,10 +145,10 @@ def test_a_compiled_table_says_that_questions_are_generated(runs: Path) -> None:
         assert captions
         assert all(line.endswith(" (generated questions)}") for line in captions)
     ablated = ablation_report()
-    made = [
+    flagged_runs = [
         replace(run, scored=replace(run.scored, data=compare_paths([runs]).solvers[0].data)) for run in ablated.runs
     ]
-    text = AblationReport(ablated.folder, ablated.solver, tuple(made)).render("latex")
+    text = AblationReport(ablated.folder, ablated.solver, tuple(flagged_runs)).render("latex")
     assert text.count(" (generated questions)}") == text.count(r"\caption")
 
 

@@ -31,16 +31,18 @@ def row(quantity: str, value: float | None, ends: Ends = None, p: float | None =
 def of_others(rows: Sequence[Result]) -> list[Result]:
     """Return rows of one task, and of another solver with tools, with the opposite numbers."""
     changed = []
-    for given in rows:
-        value, low, high = (None if number is None else -number for number in (given.value, given.low, given.high))
-        p = None if given.p_holm is None else 1 - given.p_holm
-        other = replace(given, value=value, low=high, high=low, p_holm=p, n=(given.n or 0) + 7)
+    for original in rows:
+        value, low, high = (
+            None if number is None else -number for number in (original.value, original.low, original.high)
+        )
+        p = None if original.p_holm is None else 1 - original.p_holm
+        other = replace(original, value=value, low=high, high=low, p_holm=p, n=(original.n or 0) + 7)
         changed += [replace(other, group="Jigsaw"), replace(other, b="other tools")]
     return changed
 
 
 @dataclass(frozen=True)
-class Rows:
+class SectionRows:
     """What the sentences read of a comparison: rows by section, and the claim about each pair of 40 questions."""
 
     by_section: Mapping[str, Sequence[Result]]
@@ -63,8 +65,8 @@ class Rows:
 
 def sentences(section: str, rows: Sequence[Result], claim: str = "open", group: Any = GROUP) -> dict[str, str]:
     others = of_others(rows)
-    given: Any = Rows({section: (*others, *rows, *others)}, claim)
-    return dict(review_sentences(given, group))
+    rows_like: Any = SectionRows({section: (*others, *rows, *others)}, claim)
+    return dict(review_sentences(rows_like, group))
 
 
 def without(name: str) -> Any:
@@ -101,7 +103,7 @@ STRONG = (
 
 
 @pytest.mark.parametrize(
-    ("value", "ends", "p", "wanted"),
+    ("value", "ends", "p", "expected"),
     [
         (-0.7, (-0.8, -0.6), 0.01, {"calls.weak": WEAK}),
         (0.7, (0.6, 0.8), 0.01, {"calls.strong": STRONG}),
@@ -114,10 +116,10 @@ STRONG = (
         (-0.7, None, 0.01, {}),
     ],
 )
-def test_where_a_model_calls_tools(value: float, ends: Ends, p: float | None, wanted: dict[str, str]) -> None:
+def test_where_a_model_calls_tools(value: float, ends: Ends, p: float | None, expected: dict[str, str]) -> None:
     called, elsewhere = (0.9 + value, 0.9) if value < 0 else (0.9, 0.2)
     rows = [row("difference where called", value, ends, p), *shares(called=called, elsewhere=elsewhere)]
-    assert sentences("called", rows) == wanted
+    assert sentences("called", rows) == expected
     assert sentences("called", rows[1:]) == {}
 
 
@@ -132,7 +134,7 @@ THERE = (
 
 
 @pytest.mark.parametrize(
-    ("above", "difference", "wanted"),
+    ("above", "difference", "expected"),
     [
         ((0.4, (0.3, 0.5), 0.01), None, {"places.found": f"{FOUND}."}),
         ((0.6, (0.5, 0.7), 0.01), None, {"places.found": f"{FOUND.replace('20%', '0%')}."}),
@@ -150,15 +152,15 @@ THERE = (
         ((0.4, (0.3, 0.5), 0.01), (0.5, None, None), {"places.found": f"{FOUND}."}),
     ],
 )
-def test_whether_calls_look_at_the_place(above: Any, difference: Any, wanted: dict[str, str]) -> None:
+def test_whether_calls_look_at_the_place(above: Any, difference: Any, expected: dict[str, str]) -> None:
     rows = [row("above chance", *above), row("calls with a region", 120.0)]
     rows += shares(at=0.6, chance=0.0 if above[0] == 0.6 else 0.2, there=0.8, away=0.3)
     rows += [] if difference is None else [row("difference at the place", *difference)]
-    assert sentences("places", rows) == wanted
+    assert sentences("places", rows) == expected
 
 
 @pytest.mark.parametrize(
-    ("value", "ends", "p", "wanted"),
+    ("value", "ends", "p", "expected"),
     [
         (0.1, (0.02, 0.2), 0.01, "words.matter"),
         (-0.1, (-0.2, -0.02), 0.01, "words.matter"),
@@ -167,17 +169,17 @@ def test_whether_calls_look_at_the_place(above: Any, difference: Any, wanted: di
         (0.1, None, 0.01, None),
     ],
 )
-def test_whether_the_wording_of_outputs_matters(value: float, ends: Ends, p: float, wanted: str | None) -> None:
+def test_whether_the_wording_of_outputs_matters(value: float, ends: Ends, p: float, expected: str | None) -> None:
     rows = [row("other words", value, ends, p, a="tools", b="reworded")]
     # Other effects, and the opposite pair, have the opposite sign.
     opposite = [replace(each, quantity="oracle", b="reworded", group="") for each in of_others(rows)]
     opposite += [replace(each, a="reworded", b="tools", group="") for each in of_others(rows)]
     others = [*of_others(rows), *opposite]
-    given: Any = Rows({"effects": (*others, *rows, *others)})
-    said = dict(review_sentences(given, GROUP))
-    assert set(said) == ({wanted} if wanted else set())
-    assert all(f"{'+' if value > 0 else '-'}10 points (95% CI " in text for text in said.values())
-    assert not dict(review_sentences(given, without("paraphrased")))
+    rows_like: Any = SectionRows({"effects": (*others, *rows, *others)})
+    texts = dict(review_sentences(rows_like, GROUP))
+    assert set(texts) == ({expected} if expected else set())
+    assert all(f"{'+' if value > 0 else '-'}10 points (95% CI " in text for text in texts.values())
+    assert not dict(review_sentences(rows_like, without("paraphrased")))
 
 
 TOO_FEW = "2 samples were asked and not 3"
@@ -227,31 +229,31 @@ def test_the_price_of_a_gain(claim: str, tokens: Any, seconds: Any, words: str |
 
 
 @pytest.mark.parametrize(
-    ("n", "high", "is_said"),
+    ("n", "high", "is_stated"),
     [(10, 0.494, True), (9, 0.494, False), (10, 0.5, False), (10, None, False), (None, 0.4, False)],
 )
-def test_outputs_are_ignored_if_most_of_enough_are(n: int | None, high: float | None, is_said: bool) -> None:
+def test_outputs_are_ignored_if_most_of_enough_are(n: int | None, high: float | None, is_stated: bool) -> None:
     used = row("right outputs used", 0.47, None if high is None else (0.444, high), n=n, ids=("one", "two"))
     words = "Of 10 right tool outputs that the model needed, it used 2 (95% CI 44 to 49%)."
-    assert sentences("used", [used]) == ({"used.shown": words} if is_said else {})
+    assert sentences("used", [used]) == ({"used.shown": words} if is_stated else {})
 
 
 @pytest.mark.parametrize(
-    ("note", "p", "is_said"),
+    ("note", "p", "is_stated"),
     [
         ("changes nothing within 0.05", 0.01, True),
         ("changes nothing within 0.05", 0.06, False),
         ("not shown: changes nothing within 0.05", 0.01, False),
     ],
 )
-def test_perfect_output_changes_nothing_if_that_holds(note: str, p: float, is_said: bool) -> None:
+def test_perfect_output_changes_nothing_if_that_holds(note: str, p: float, is_stated: bool) -> None:
     perfect = row("effect of perfect output", -0.01, (-0.03, 0.02), p, note=note)
     words = "Even perfect tool output changes nothing (-1 points, 90% CI -3 to +2)."
-    assert sentences("used", [perfect]) == ({"used.shown": words} if is_said else {})
+    assert sentences("used", [perfect]) == ({"used.shown": words} if is_stated else {})
 
 
 @pytest.mark.parametrize(
-    ("value", "ends", "p", "is_said"),
+    ("value", "ends", "p", "is_stated"),
     [
         (-0.6, (-0.7, -0.5), 0.01, True),
         (-0.8, (-0.9, -0.7), 0.01, True),
@@ -261,14 +263,16 @@ def test_perfect_output_changes_nothing_if_that_holds(note: str, p: float, is_sa
         (-0.6, None, 0.01, False),
     ],
 )
-def test_calls_are_misplaced_if_they_are_rarer_where_needed(value: float, ends: Ends, p: float, is_said: bool) -> None:
+def test_calls_are_misplaced_if_they_are_rarer_where_needed(
+    value: float, ends: Ends, p: float, is_stated: bool
+) -> None:
     rows = [row("selection", value, ends, p), *shares(wrong=0.8 + value, right=0.8)]
     of_wrong, size, interval = ("20%", "-60", "-70 to -50") if value > -0.8 else ("0%", "-80", "-90 to -70")
     words = (
         f"It calls tools on {of_wrong} of what it gets wrong alone and on 80% of what it gets right ({size} points, "
         f"95% CI {interval})."
     )
-    assert sentences("selection", rows) == ({"used.shown": words} if is_said else {})
+    assert sentences("selection", rows) == ({"used.shown": words} if is_stated else {})
 
 
 @pytest.mark.parametrize(
@@ -291,12 +295,12 @@ def test_the_effect_where_tools_are_called_on_less_than_half(
 ) -> None:
     rows = [row("effect of output where called", value, ends, p, n=n)]
     rows += [] if of_others is None else [row("effect of output where not called", 0.0, (-0.1, 0.1), n=of_others)]
-    said = f"On the 49 questions with a call, tool output {words.replace('(', '(95% CI ')}"
-    assert sentences("selection", rows) == ({case: said} if case else {})
+    sentence = f"On the 49 questions with a call, tool output {words.replace('(', '(95% CI ')}"
+    assert sentences("selection", rows) == ({case: sentence} if case else {})
 
 
 @pytest.mark.parametrize(
-    ("room", "ends", "least", "state", "wanted"),
+    ("room", "ends", "least", "state", "case"),
     [
         (0.0, (0.0, 0.09), 0.1, "open", "room.none"),
         (0.0, (0.0, 0.09), None, "less", "room.none"),
@@ -311,7 +315,7 @@ def test_the_effect_where_tools_are_called_on_less_than_half(
         (0.05, None, 0.1, "open", None),
     ],
 )
-def test_room_for_a_gain(room: float | None, ends: Ends, least: float | None, state: str, wanted: str | None) -> None:
+def test_room_for_a_gain(room: float | None, ends: Ends, least: float | None, state: str, case: str | None) -> None:
     words = {
         "room.none": "The model alone is right on all of 40 questions: no gain could show.",
         "room.small": (
@@ -320,9 +324,9 @@ def test_room_for_a_gain(room: float | None, ends: Ends, least: float | None, st
         ),
     }
     rows = [row("room above the model alone", room, ends), row("least detectable gain", least)]
-    expected = {wanted: words[wanted]} if wanted else {}
+    expected = {case: words[case]} if case else {}
     assert sentences("headroom", rows, state) == expected
-    assert sentences("headroom", rows[:1], state) == (expected if wanted == "room.none" else {})
+    assert sentences("headroom", rows[:1], state) == (expected if case == "room.none" else {})
     assert sentences("headroom", rows[1:], state) == {}
     assert sentences("headroom", rows, state, without("alone")) == {}
 
@@ -339,7 +343,7 @@ def equivalence(note: str, p: float | None = 0.01) -> list[Result]:
 
 
 @pytest.mark.parametrize(
-    ("note", "p", "claim", "is_said"),
+    ("note", "p", "claim", "is_stated"),
     [
         ("equal within 0.05", 0.01, "open", True),
         ("equal within 0.05", 0.01, "more", True),
@@ -349,17 +353,19 @@ def equivalence(note: str, p: float | None = 0.01) -> list[Result]:
         ("equal within 0.05; depends on how unanswered questions count", 0.01, "open", False),
     ],
 )
-def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_said: bool) -> None:
-    given: Any = Rows({"equivalence": equivalence(note, p)}, claim)
+def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_stated: bool) -> None:
+    rows_like: Any = SectionRows({"equivalence": equivalence(note, p)}, claim)
     each = "(+1 points, 90% CI -2 to +3)"
     words = f"with tools and alone {each}; with blank tools and alone {each}; with tools and with blank tools {each}"
-    assert dict(review_sentences(given, GROUP)) == (
-        {"equal.shown": f"Equal within 5 points: {words}."} if is_said else {}
+    assert dict(review_sentences(rows_like, GROUP)) == (
+        {"equal.shown": f"Equal within 5 points: {words}."} if is_stated else {}
     )
-    without_blank = dict(review_sentences(given, without("blank")))
-    assert without_blank == ({"equal.shown": f"Equal within 5 points: with tools and alone {each}."} if is_said else {})
-    without_alone = dict(review_sentences(given, without("alone")))
-    assert set(without_alone) == ({"equal.shown"} if is_said else set())
+    without_blank = dict(review_sentences(rows_like, without("blank")))
+    assert without_blank == (
+        {"equal.shown": f"Equal within 5 points: with tools and alone {each}."} if is_stated else {}
+    )
+    without_alone = dict(review_sentences(rows_like, without("alone")))
+    assert set(without_alone) == ({"equal.shown"} if is_stated else set())
 
 
 @pytest.mark.parametrize(
@@ -370,7 +376,7 @@ def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_said: boo
         (0.1, (-0.05, 0.15), 0.5, 3, "", "pooled.open", "no significant effect (+10 points, 95% CI -5 to +15; between"),
         # The interval excludes 0 before adjustment.
         (-0.1, (-0.15, -0.05), 0.06, 3, "", "pooled.open", "effect (-10 points, 95% CI -15 to -5; between"),
-        (0.1, (-0.05, 0.15), 0.5, 2, "", "pooled.few", "Over 2 models tools change the score by +10 points on average"),
+        (0.1, (-0.05, 0.15), 0.5, 2, "", "pooled.few", "tools change the score by +10 points (random-effects mean)"),
         (0.1, (0.05, 0.15), 0.01, 2, "", "pooled.more", "tools bring 10 points"),
         (0.1, (-0.05, 0.15), 0.5, 2, "depends on how unanswered questions count", "pooled.rule", "by +10 points ("),
         (-0.1, (-0.15, -0.05), 0.01, 3, "x; depends on how unanswered questions count", "pooled.rule", "by -10 points"),
@@ -388,9 +394,11 @@ def test_the_effect_over_models(
         row("gain: I2", 0.65, n=n),
         row("gain: one more model", -value, (-0.9, 0.9), 0.9, n=n + 4),
     ]
-    given: Any = Rows({"pooled": rows})
-    said = dict(pooled_sentences(given))
-    assert set(said) == ({case} if case else set())
-    assert all(words in text for text in said.values())
-    assert all(name == "pooled.few" or f"tau {4 if n < 4 else 0} points, I2 65%" in text for name, text in said.items())
-    assert dict(pooled_sentences(Rows({"pooled": rows[:1]}))) == {}  # type: ignore[arg-type]
+    rows_like: Any = SectionRows({"pooled": rows})
+    texts = dict(pooled_sentences(rows_like))
+    assert set(texts) == ({case} if case else set())
+    assert all(words in text for text in texts.values())
+    assert all(
+        name == "pooled.few" or f"tau {4 if n < 4 else 0} points, I2 65%" in text for name, text in texts.items()
+    )
+    assert dict(pooled_sentences(SectionRows({"pooled": rows[:1]}))) == {}  # type: ignore[arg-type]

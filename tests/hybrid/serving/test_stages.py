@@ -166,7 +166,7 @@ async def test_an_error_in_any_stage_costs_nobody_else(ask: Callable[..., Any]) 
     assert result[6] == "the tool returned a confidence of 1.5, which is outside 0..1"
 
 
-class Alone:
+class SingleCalls:
     """Calls of a tool with a weight-free backend, each with a number, and the jobs that they cause."""
 
     def __init__(self, folder: Path, fakes: Any, batch: int, weights: Path | None = None) -> None:
@@ -194,11 +194,11 @@ class Alone:
 async def test_a_weight_free_call_without_batches_is_one_job(
     tmp_path: Path, fakes: Any, batch: int, jobs: list[str]
 ) -> None:
-    alone = Alone(tmp_path, fakes, batch)
-    result, answering = await alone.find(3)
+    calls = SingleCalls(tmp_path, fakes, batch)
+    result, answering = await calls.find(3)
     assert (result.text, result.data, answering.backend) == ("3 -> 6", {"count": 6}, "classical")
-    assert alone.jobs == ["load", *jobs]
-    alone.executor.close()
+    assert calls.jobs == ["load", *jobs]
+    calls.executor.close()
 
 
 @pytest.mark.parametrize(
@@ -213,19 +213,19 @@ async def test_a_weight_free_call_without_batches_is_one_job(
 async def test_an_error_in_any_stage_of_one_job_names_its_reason(
     tmp_path: Path, fakes: Any, number: int, message: str
 ) -> None:
-    alone = Alone(tmp_path, fakes, batch=1)
+    calls = SingleCalls(tmp_path, fakes, batch=1)
     with pytest.raises(ToolError) as caught:
-        await alone.find(number)
+        await calls.find(number)
     assert str(caught.value) == message
-    assert (await alone.find(2))[0].text == "2 -> 4"
-    alone.executor.close()
+    assert (await calls.find(2))[0].text == "2 -> 4"
+    calls.executor.close()
 
 
 async def test_weights_that_arrive_between_request_and_call_are_not_used(tmp_path: Path, fakes: Any) -> None:
-    alone = Alone(tmp_path, fakes, batch=1, weights=tmp_path)
+    calls = SingleCalls(tmp_path, fakes, batch=1, weights=tmp_path)
     with pytest.raises(ToolError, match="were installed while it was called"):
-        await alone.find(3)
-    alone.executor.close()
+        await calls.find(3)
+    calls.executor.close()
 
 
 async def test_closing_the_service_is_an_outage_to_what_waits(make: Make) -> None:

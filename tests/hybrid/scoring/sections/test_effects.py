@@ -13,7 +13,7 @@ from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.effects import SECTION
 from hybrid.scoring.study_tables import study_tables
-from hybrid.scoring.traces import lacks_pictures, shown_by_pictures
+from hybrid.scoring.traces import lacks_pictures, questions_with_pictures
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 ALONE, RESULT, LOOP = "wwwrrw" * 6, "rrwrrw" * 6, "rrrrrw" * 6
@@ -100,9 +100,16 @@ def test_pictures_alone_are_compared_where_each_output_has_a_picture(tmp_path: P
     def calling(solver: str, question: Question, reply: Reply) -> Reply:
         picture = (ImageRef("tool:1", question.images[0]),)
         number = int(question.id.rpartition("_")[2])
-        made = {1: [picture], 2: [picture, picture], 3: [picture, ()]}.get(number, [()])
+        pictures_by_number: dict[int, list[tuple[ImageRef, ...]]] = {
+            1: [picture],
+            2: [picture, picture],
+            3: [picture, ()],
+        }
         call: dict[str, Json] = {"images": ["img:1"], "args": {}}
-        steps = tuple(Step("tool", "crop", "a finding", 0.1, None, call, images) for images in made)
+        steps = tuple(
+            Step("tool", "crop", "a finding", 0.1, None, call, images)
+            for images in pictures_by_number.get(number, [()])
+        )
         return reply if solver == "mllm" else replace(reply, steps=steps)
 
     def run(name: str, show: str, **letters: str) -> Path:
@@ -118,4 +125,4 @@ def test_pictures_alone_are_compared_where_each_output_has_a_picture(tmp_path: P
     assert rows["pictures alone"].note.endswith(f"; {note}")
     assert (rows["text alone"].value, rows["text alone"].n) == (-0.5, 6)
     assert note not in rows["text alone"].note
-    assert shown_by_pictures(RunFolder(main), "controller") == {"val_Jigsaw_1", "val_Jigsaw_2"}
+    assert questions_with_pictures(RunFolder(main), "controller") == {"val_Jigsaw_1", "val_Jigsaw_2"}

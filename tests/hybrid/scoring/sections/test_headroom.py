@@ -11,7 +11,7 @@ from hybrid.scoring.sections.headroom import SECTION
 
 
 @pytest.mark.parametrize(
-    ("hybrid", "alone", "said"),
+    ("hybrid", "alone", "sentence"),
     [
         (
             "r" * 20,
@@ -23,9 +23,9 @@ from hybrid.scoring.sections.headroom import SECTION
     ],
 )
 def test_a_gain_that_is_not_left_cannot_be_shown(
-    hybrid: str, alone: str, said: str, tmp_path: Path, synthetic_runs: Any
+    hybrid: str, alone: str, sentence: str, tmp_path: Path, synthetic_runs: Any
 ) -> None:
     answers = {"controller": {"Jigsaw": hybrid}, "mllm": {"Jigsaw": alone}}
     run = synthetic_runs.from_letters(tmp_path / "run", answers)
     comparison = compare(compare_paths([run.path]).solvers)
-    assert SECTION.lead(comparison, tuple(SECTION.rows(comparison))) == f"controller: {said}"
+    assert SECTION.lead(comparison, tuple(SECTION.rows(comparison))) == f"controller: {sentence}"

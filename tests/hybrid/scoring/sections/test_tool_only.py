@@ -32,7 +32,7 @@ def test_where_nothing_is_solved_there_is_no_share(tmp_path: Path, synthetic_run
     assert (rows["tool-only lost"].value, lead) == (1.0, "")
 
 
-def test_a_share_of_nothing_is_0(tmp_path: Path, synthetic_runs: Any) -> None:
+def test_a_share_of_0_is_printed(tmp_path: Path, synthetic_runs: Any) -> None:
     _, lead = compute_section(tmp_path / "run", synthetic_runs, {"controller": "rrw", "mllm": "www"})
     assert lead.startswith("controller: 0 % of the 2 questions solved with tools are solved without too, 2 only with")
 
