@@ -49,8 +49,8 @@ def foreign_tool(server: ForeignServer, listing: protocol.Tool, image_arguments:
     return tool_of(ADDRESS, server, listing, image_arguments)
 
 
-def tool(required: tuple[str, ...] = (), message: str = "", **properties: Any) -> Any:
-    return foreign_tool(IT, listed_tool("look", "Looks.", schema(required, **properties)), message)
+def tool(required: tuple[str, ...] = (), image_arguments: str = "", **properties: Any) -> Any:
+    return foreign_tool(IT, listed_tool("look", "Looks.", schema(required, **properties)), image_arguments)
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_an_option_names_a_server_and_its_address_or_command"))
@@ -67,9 +67,9 @@ TEXT = {"type": "string"}
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_cannot_be_told_leaves_the_tool_out", list))
-def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], schema: str, words: str) -> None:
+def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], image_arguments: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        tool(message=schema, **properties)
+        tool(image_arguments=image_arguments, **properties)
 
 
 def test_several_images_are_filled_in_their_order() -> None:
