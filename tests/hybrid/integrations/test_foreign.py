@@ -73,7 +73,7 @@ def test_what_cannot_be_told_leaves_the_tool_out(properties: dict[str, Any], ima
 
 
 def test_several_images_are_filled_in_their_order() -> None:
-    two = tool(("b",), image_a=TEXT, b=TEXT, message="b:base64, image_a")
+    two = tool(("b",), image_a=TEXT, b=TEXT, image_arguments="b:base64, image_a")
     assert list(two.images) == ["b", "image_a"]
     assert two.tool.card.images == (2, 2)
     assert two.arguments([SENT, SENT]) == {"b": "QUJD", "image_a": "data:image/png;base64,QUJD"}

@@ -372,7 +372,15 @@ def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_said: boo
         (0.1, (-0.05, 0.15), 0.5, 3, "", "pooled.open", "no significant effect (+10 points, 95% CI -5 to +15; between"),
         # The interval excludes 0 before adjustment.
         (-0.1, (-0.15, -0.05), 0.06, 3, "", "pooled.open", "effect (-10 points, 95% CI -15 to -5; between"),
-        (0.1, (-0.05, 0.15), 0.5, 2, "", "pooled.few", "Over 2 models tools change the score by +10 points on average"),
+        (
+            0.1,
+            (-0.05, 0.15),
+            0.5,
+            2,
+            "",
+            "pooled.few",
+            "Over 2 models tools change the score by +10 points (random-effects mean)",
+        ),
         (0.1, (0.05, 0.15), 0.01, 2, "", "pooled.more", "tools bring 10 points"),
         (0.1, (-0.05, 0.15), 0.5, 2, "depends on how unanswered questions count", "pooled.rule", "by +10 points ("),
         (-0.1, (-0.15, -0.05), 0.01, 3, "x; depends on how unanswered questions count", "pooled.rule", "by -10 points"),
