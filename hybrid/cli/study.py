@@ -135,7 +135,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         if cell.pictures and (
             reason := _missing_pictures_reason(cell, RunFolder(main.folder(out)), main.changes["solvers"][0])
         ):
-            tell(f"note: {cell.name} is not asked, because {reason} in {main.folder(out)}")
+            tell(f"note: {cell.name} is not asked, because {reason} (run {main.folder(out)})")
             return None
         if cell.calls and not calls_tools(main.folder(out), main.changes["solvers"][0], cell.calls):
             return None
@@ -175,7 +175,7 @@ def _missing_pictures_reason(cell: PlannedRun, run: RunFolder, solver: str) -> s
     if lacks_pictures(run, solver):
         return "no tool made a picture"
     if cell.changes.get("show") == "image" and not questions_with_pictures(run, solver):
-        return "on no question each tool output has a picture"
+        return "no question has a picture in every tool output"
     return ""
 
 

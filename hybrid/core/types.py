@@ -403,7 +403,7 @@ Combine = Literal["ratio", "mean_of_ratios", "root_of_ratio"]
 
 
 class Cells(tuple[Cell, ...]):
-    """The cells of a metric; `sums` keeps what `hybrid.stats` sums up from them, as long as the metric exists."""
+    """The cells of a metric; `sums` caches the totals that `hybrid.stats` computes from them."""
 
     def __init__(self, cells: Iterable[Cell] = ()) -> None:
         del cells

@@ -4,8 +4,8 @@
     codec(Attempt).validate_json(line)        # raises ValueError
 
 Pydantic does the work, so the values stay plain frozen dataclasses. msgspec would be faster, but rejects the recursive
-type `Json` of a step's data. The codec of a type is created on first use and cached. Whatever parses as JSON is `Json`,
-so lines are not checked against its alternatives again, which would take three quarters of the time of the steps.
+type `Json` of a step's data. The codec of a type is created on first use and cached. All parsed JSON is
+`Json`, so it is not checked against the type's alternatives, which would take three quarters of the time to read steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def codec(kind: Any) -> TypeAdapter[Any]:
     adapter = TypeAdapter(kind)
     schema: Any = adapter.core_schema
     if any(_is_json(part) for part in schema.get("definitions", ())):
-        definitions = [_unchecked(part) if _is_json(part) else part for part in schema["definitions"]]
+        definitions = [_accept_any_json(part) if _is_json(part) else part for part in schema["definitions"]]
         adapter.validator = SchemaValidator({**schema, "definitions": definitions})
     return adapter
 
@@ -43,8 +43,8 @@ def _is_json(definition: Mapping[str, Any]) -> bool:
     return str(definition["ref"]).startswith(f"{Json.__module__}.{Json.__name__}:")
 
 
-def _unchecked(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of `Json` that accepts any parsed JSON, and checks values of Python as before."""
+def _accept_any_json(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of `Json` that accepts any parsed JSON but still checks Python values."""
     python = {key: value for key, value in definition.items() if key != "ref"}
     anything = {"type": "any"}
     return {"type": "json-or-python", "json_schema": anything, "python_schema": python, "ref": definition["ref"]}

@@ -220,10 +220,11 @@ class LineScores:
 
 
 def _closest_level(count: int, rows: npt.NDArray[np.intp], means_of: Callable[[npt.NDArray[np.intp]], Map]) -> Map:
-    """Return the lowest of the levels beside rows at all distances (rows, W); `FAR_BELOW` if none is visible at one.
+    """Return, for each pixel of the rows, the lowest level beside it over all distances (rows, W).
 
     A level is the higher one of the averages of the two rows at a distance; if one of them is hidden or beyond the
-    picture's border, it is that of the other. `count` is the number of rows of the picture.
+    picture's border, it is that of the other. The result is `FAR_BELOW` if no distance has a visible level. `count` is
+    the number of rows of the picture.
     """
     levels = []
     for step in BESIDE_PX:

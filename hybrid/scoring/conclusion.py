@@ -141,7 +141,8 @@ NO_ALONE = case(
 ALONE_NOT_CHOSEN = case(
     "gain.not_chosen",
     "the run has answers of the model alone, which is not compared",
-    "The effect of tools is not known here, because the model alone is not compared{called}: {command}",
+    "The effect of tools is not known here, because this comparison leaves out the model alone{called}; to include it: "
+    "{command}",
 )
 ALONE_NOT_BEGUN = case(
     "gain.not_begun",
@@ -187,7 +188,7 @@ NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The speciali
 SPECIALISTS_NOT_CHOSEN = case(
     "specialists.not_chosen",
     "the run has answers of the specialists, which are not compared",
-    "The specialists alone are not compared here: {command}",
+    "This comparison leaves out the specialists alone; to include them: {command}",
 )
 # For the other claims, `said_of` builds the sentence from its parts.
 CONTENT_CASES = cases_of_claims(

@@ -106,9 +106,9 @@ class AnswerSplit:
     `better` is the part of the whole difference that comes from these questions, `answering` is the rest, and
     `unanswered` counts the questions that a and b left unanswered. `more_answered` says whether at least half of the
     rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to
-    how well each solver did on the questions that only it answered. A question counts as answered if each repetition
-    answers it; if some were answered in a part of the repetitions, `partly` is True and the rest is no part from
-    answering alone.
+    how well each solver did on the questions that only it answered. A question counts as answered if every repetition
+    answered it. `mixed_repetitions` says that some were answered in only some repetitions; then `answering` also
+    contains differences between answers.
     """
 
     answering: Result
@@ -116,7 +116,7 @@ class AnswerSplit:
     both: Result | None
     unanswered: tuple[int, int]
     more_answered: bool = True
-    partly: bool = False
+    mixed_repetitions: bool = False
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
@@ -216,7 +216,7 @@ class HeadlinePair:
         split = self.split
         if split is None or self.state not in ("more", "less", "open") or not split.matters(self.state):
             return ""
-        answered_by_both = f"answered{' in every repetition' if split.partly else ''}"
+        answered_by_both = f"answered{' in every repetition' if split.mixed_repetitions else ''}"
         if split.both is None:
             words = f"no question was {answered_by_both.replace('answered', 'answered by both', 1)}"
         else:
@@ -226,12 +226,12 @@ class HeadlinePair:
         unanswered = (
             f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
         )
-        unanswered += ", counted if one repetition leaves them" if split.partly else ""
+        unanswered += " (in at least one repetition)" if split.mixed_repetitions else ""
         size = _difference(split.answering)
         if split.more_answered:
-            return f"; {words}; answering at all makes {size}, as {unanswered}"
-        rest = "the other questions" if split.partly else "the questions that only one answered"
-        return f"; {words}; {rest} make {size}; {unanswered}"
+            return f"; {words}; answering at all contributes {size}, as {unanswered}"
+        rest = "the other questions" if split.mixed_repetitions else "the questions that only one answered"
+        return f"; {words}; {rest} contribute {size}; {unanswered}"
 
     def _over_all_words(self) -> dict[str, object]:
         row = self.over_all
@@ -404,8 +404,8 @@ class ConclusionRows:
         )
         more = _is_of_more_answers(overlap, left_b & ~left_a, left_a & ~left_b, answering.value or 0.0)
         own_answers = zip((left_a, left_b), overlap.answer, strict=True)
-        partly = any(bool(np.any(left & answered(answer))) for left, answer in own_answers)
-        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more and not partly, partly)
+        mixed = any(bool(np.any(left & answered(answer))) for left, answer in own_answers)
+        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more and not mixed, mixed)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

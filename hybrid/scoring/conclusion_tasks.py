@@ -23,12 +23,14 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 
-TASKS_SHOWN = case("tasks.shown", "of a task a difference holds", "After adjustment (Holm) over {tasks} {by}: {parts}.")
-TASKS_NONE = case("tasks.none", "of none", "{rest}.")
+TASKS_SHOWN = case(
+    "tasks.shown", "at least one task differs significantly", "After adjustment (Holm) over {tasks} {by}: {parts}."
+)
+TASKS_NONE = case("tasks.none", "no task differs significantly", "{rest}.")
 TASKS_UNTESTED = case("tasks.untested", "part of the two above: tasks without an interval", "not tested: {tasks}")
 TASKS_REST = case(
     "tasks.rest",
-    "part of the two above: no loss holds",
+    "part of the two above: no task is significantly worse",
     "no {other}single {one} is shown to be worse ({sizes} questions each{largest})",
 )
 SEVERAL_TASKS = case(
@@ -49,7 +51,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
     parts = _different(answers, others, total)
     untested = _untested(rows, group.alone, group.hybrid)
     worse = significant_with_sign(answers, -1)
-    # What is named above, worse or by answering fewer questions, cannot also be the largest loss that is not shown.
+    # Tasks that are listed above cannot be the largest loss among the others.
     left = [row for row in tested if row not in others and row not in worse]
     rest = _rest(rows, left, total, named=bool(untested or others)) if left else ""
     if untested:

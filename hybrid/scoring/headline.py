@@ -9,7 +9,7 @@ from `tasks`, and counts from `outcomes`.
 from __future__ import annotations
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -49,7 +49,7 @@ SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
-SHARED = "Differences cover what both solvers have and neither failed"
+SHARED = "Differences cover only questions that both solvers have and neither failed"
 WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
 TASKS_WHERE_ANSWERED = "*: over the questions of the task that the specialists answer."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
@@ -150,7 +150,7 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
         for solver in (group.hybrid, group.blank, group.shuffled, group.specialist):
             if solver is not None and group.alone is not None:
                 baseline.setdefault(solver.solver, group.alone.solver)
-    # Without a pair no solver is paired, so that none gets this name.
+    # Without pairs, `paired` is empty and this default is not used.
     first = next(iter(baseline.values()), comparison.pairs[0].a if comparison.pairs else "")
     paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
     for solver in comparison.solvers:
@@ -211,7 +211,7 @@ def _solvers(
 def _shared_note(differences: Iterable[Result], values: Mapping[str, Result]) -> list[str]:
     """Return a note on solvers whose difference covers fewer questions or units than a value beside it."""
     fewer = [
-        f"{clipped(row.b, NAME)} {row.n}"
+        f"{clipped(row.b, NAME)}: {row.n}"
         for row in differences
         if any(name in values and values[name].n != row.n for name in (row.a, row.b))
     ]
@@ -281,14 +281,17 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
         return None
     names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))
-    # Solvers whose counts differ have counts of their own; a question that several failed is one question.
-    counts = {(len(solver.scores), solver.open): solver.solver for solver in solvers}
+    # Solvers with equal counts share one statement, because they usually failed the same questions.
+    by_counts: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for solver in solvers:
+        by_counts[len(solver.scores), solver.open].append(clipped(solver.solver, NAME))
     parts = [
-        f"{f'{clipped(name, NAME)} ' if len(counts) > 1 else ''}{how_many(failed)} failed, "
-        f"{waiting} {'was' if waiting == 1 else 'were'} not asked"
-        for (failed, waiting), name in counts.items()
+        f"{', '.join(dict.fromkeys(members))}: {how_many(failed)} failed, "
+        f"{waiting} {'was' if waiting == 1 else 'were'} not asked."
+        for (failed, waiting), members in by_counts.items()
     ]
-    lines = [f"Nothing was answered by {names}: {'; '.join(parts)}."]
+    # A single statement names all solvers.
+    lines = [f"Nothing was answered by {' '.join(parts if len(parts) == 1 else [f'{names}.', *parts])}"]
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     recorded = [solver.folder.recorded(solver.recorded) for solver in solvers if solver.folder is not None]
     reasons = Counter(reason for attempts in recorded for reason in attempts.unfinished.values() if reason)

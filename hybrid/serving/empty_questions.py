@@ -4,8 +4,8 @@
 
 The pictures of the tool's first known answer are replaced: by one colour, by a gradient (even or radial, in bands,
 compressed, or with grain), by noise (fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard,
-by few pixels, or all by the same picture. In a further question, all points and boxes of the known answer are moved to
-one place. `Tool.claims` defines what counts as a claim.
+by pictures of few pixels, or all by the same picture. In a further question, all points and boxes of the known answer
+are moved to one place. `Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations

@@ -85,7 +85,9 @@ class SalientObject(TypedDict):
 class MapSummary(TypedDict):
     """The map in numbers."""
 
-    peak_px: Annotated[tuple[float, float] | None, Field(description="x, y of the most salient place, null if none is")]
+    peak_px: Annotated[
+        tuple[float, float] | None, Field(description="x, y of the most salient place; null if the map is empty")
+    ]
     mean_0_1: float
     above_half_0_1: Annotated[float, Field(description="share of the image above a half")]
 

@@ -44,7 +44,7 @@ SALIENCY_LEFT = 0.15
 # Largest number of characters of a target that the text repeats.
 QUOTED_CHARS = 24
 FREE_BASIS = "Basis: contrast, colour and regions that stand out; no recorded eyes."
-NOTHING_BASIS = "Basis: none: the picture shows nothing but flat colours or noise, and the path is a guess."
+NOTHING_BASIS = "Basis: none, because the picture shows nothing but flat colours or noise; the path is a guess."
 LEGEND = "numbers: order; disc area: duration\nviolet 0, yellow 1: relative saliency"
 
 

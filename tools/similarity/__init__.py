@@ -37,7 +37,7 @@ MAX_IMAGES = 6
 TIE = 1e-6
 # Gap below which images of one colour or noise are tied: two samples of one noise differ by up to 0.02.
 GRAIN_TIE = 0.05
-# Side of the reduced images, and their largest mean difference in grey levels, with which one is a copy of the other.
+# Images are copies if their versions reduced to COPY_PX differ by at most COPY_LEVELS grey levels on average.
 COPY_PX, COPY_LEVELS = 32, 4.0
 # Gap of similarity at which 63 % of the doubt is gone; an assumption, not measured.
 SURE_GAP = 0.3

@@ -14,7 +14,7 @@ const lightColour = (name) => {
   return both ? both[1] : value;
 };
 
-/** A copy of a chart for a file: below it the head of its page, which says what was asked. */
+/** Return a copy of a chart for a file, with the page's head below it. */
 function withHead(svg) {
   const copy = svg.cloneNode(true);
   const head = document.querySelector(".page .head")?.textContent;

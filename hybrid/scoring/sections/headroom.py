@@ -66,11 +66,11 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
         if name in least:
             size = least[name]
             if size is None:
-                sentence += "; no gain can be shown"
+                sentence += "; no gain can be detected"
             elif size > left:
-                sentence += f"; that is too little to be shown, which takes a gain of {100 * size:.0f} points"
+                sentence += f"; the smallest gain that can be detected is {100 * size:.0f} points, which is more"
             else:
-                sentence += f"; a gain of {100 * size:.0f} points can be shown"
+                sentence += f"; gains of {100 * size:.0f} points or more can be detected"
         sentences.append(f"{sentence}.")
     return " ".join(sentences)
 

@@ -130,8 +130,8 @@ class SharedTools:
         self._by_tool: dict[str, AttachedExecutor | None] = {}
         self._answered: set[str] = set()
         self._told: set[str] = set()
-        # The event loop for which `own` was started early.
-        self._warmed: asyncio.AbstractEventLoop | None = None
+        # The event loop in which `local` was warmed up; None before.
+        self._warm_loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def served(self) -> frozenset[str]:
@@ -155,10 +155,10 @@ class SharedTools:
     def warm(self) -> None:
         """Start what takes long to start, unless there may be a server."""
         loop = asyncio.get_running_loop()
-        # Called before each request to a model, and the file system is asked only until the first start.
-        if self._warmed is not loop and not socket_path().exists():
+        # Called before each model request; looks for the socket only until the first start.
+        if self._warm_loop is not loop and not socket_path().exists():
             self._local.warm()
-            self._warmed = loop
+            self._warm_loop = loop
 
     def close(self) -> None:
         """See `Executor.close`."""

@@ -552,9 +552,11 @@ def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(syntheti
     run = synthetic_runs.from_letters(tmp_path / "real", answers).path
     by_id = {item.id: item.text for item in conclusion(compare_paths([run / "controller"]).comparison)}
     command = f"hybrid compare {run.as_posix()}"
-    opening = "The effect of tools is not known here, because the model alone is not compared; "
-    assert by_id["gain.not_chosen"] == f"{opening}controller called a tool on 0 of 10 questions: {command}"
-    assert by_id["specialists.not_chosen"] == f"The specialists alone are not compared here: {command}"
+    opening = "The effect of tools is not known here, because this comparison leaves out the model alone; "
+    called = "controller called a tool on 0 of 10 questions"
+    assert by_id["gain.not_chosen"] == f"{opening}{called}; to include it: {command}"
+    specialists = f"This comparison leaves out the specialists alone; to include them: {command}"
+    assert by_id["specialists.not_chosen"] == specialists
     # The command compares what these sentences miss, and names all runs that are compared.
     full = {item.id for item in conclusion(compare_paths([run]).comparison)}
     assert not full & {"gain.not_chosen", "specialists.not_chosen"}

@@ -1,4 +1,4 @@
-"""The sentence about tasks from given differences: by sign, size, adjustment, and whether answers make them."""
+"""The sentence about tasks for hand-written differences: sign, size, adjustment, and unanswered questions."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -368,27 +368,35 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
         (
             "a" * 20 + "rw" * 30,
             "r" * 20 + "rw" * 30,
-            "answering at all makes +13 points (95% CI 8 to 18), as a leaves 20",
+            "answering at all contributes +13 points (95% CI 8 to 18), as a leaves 20",
         ),
         # b answers fewer questions, and is right on those that only b answers; this is not a gain by answering.
         (
             "a" * 20 + "w" * 22 + "rw" * 30,
             "r" * 20 + "a" * 22 + "rw" * 30,
-            "the questions that only one answered make +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
+            "questions that only one answered contribute +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
         ),
         ("a" * 20 + "w" * 20 + "rw" * 30, "r" * 20 + "a" * 20 + "rw" * 30, "; a leaves 20 unanswered, b 20"),
         # What neither answers does not count for either.
-        ("a" * 80 + "rw" * 30, "r" * 20 + "a" * 60 + "rw" * 30, "answering at all makes +7 points (95% CI 4 to 11)"),
-        ("r" * 20 + "a" * 60 + "rw" * 30, "a" * 80 + "rw" * 30, "answering at all makes -7 points (95% CI -11 to -4)"),
+        (
+            "a" * 80 + "rw" * 30,
+            "r" * 20 + "a" * 60 + "rw" * 30,
+            "answering at all contributes +7 points (95% CI 4 to 11)",
+        ),
+        (
+            "r" * 20 + "a" * 60 + "rw" * 30,
+            "a" * 80 + "rw" * 30,
+            "answering at all contributes -7 points (95% CI -11 to -4)",
+        ),
         (
             "a" * 20 + "w" * 22 + "a" * 60 + "rw" * 30,
             "r" * 20 + "a" * 82 + "rw" * 30,
-            "the questions that only one answered make +13 points (95% CI 10 to 17); a leaves 80 unanswered, b 82",
+            "questions that only one answered contribute +13 points (95% CI 10 to 17); a leaves 80 unanswered, b 82",
         ),
         (
             "r" * 20 + "a" * 82 + "rw" * 30,
             "a" * 20 + "w" * 22 + "a" * 60 + "rw" * 30,
-            "the questions that only one answered make -13 points (95% CI -17 to -10); a leaves 82 unanswered, b 80",
+            "questions that only one answered contribute -13 points (95% CI -17 to -10); a leaves 82 unanswered, b 80",
         ),
     ],
 )

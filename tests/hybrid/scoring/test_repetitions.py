@@ -108,10 +108,10 @@ def test_a_question_that_one_repetition_leaves_was_answered_nevertheless(synthet
     run = synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": value} for name, value in answers.items()})
     text = {item.id: item.text for item in conclusion(compare_paths([run.path]).comparison)}
     assert (
-        "no question was answered by both in every repetition; the other questions make +48 points"
+        "no question was answered by both in every repetition; the other questions contribute +48 points"
         in (text["gain.others"])
     )
-    assert "mllm leaves 40 unanswered, controller 0, counted if one repetition leaves them" in text["gain.others"]
+    assert "mllm leaves 40 unanswered, controller 0 (in at least one repetition)" in text["gain.others"]
     assert "comes from answering at all" not in text["gain.others"]
     assert "unanswered questions count as wrong: mllm 40 of 80 (2 repetitions)" in text["limits"]
 
@@ -123,7 +123,7 @@ def test_answers_that_every_repetition_leaves_out_are_unanswered(synthetic_runs:
     text = {item.id: item.text for item in conclusion(compare_paths([run.path]).comparison)}
     assert "repetition;" not in text["gain.answering"]
     assert "on the 20 questions that both answered no" not in text["gain.answering"]
-    assert "answering at all makes +50 points" in text["gain.answering"]
+    assert "answering at all contributes +50 points" in text["gain.answering"]
 
 
 def test_limits_count_all_repetitions_once(synthetic_runs: Any, tmp_path: Path) -> None:

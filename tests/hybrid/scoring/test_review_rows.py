@@ -1,4 +1,6 @@
-"""The sentences for a reviewer from given rows: both sides of every condition, among rows that are of others.
+"""Sentences of `conclusion_review` for hand-written rows.
+
+Each condition is tested on both sides, next to rows of other tasks and solvers.
 
 Each row of the table gives rows of one section and the sentences that follow from them by hand.
 """

@@ -1,4 +1,4 @@
-"""The room above the model alone, and whether a gain within it could be shown."""
+"""The room above the model alone, and whether a gain within it could be detected."""
 
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from hybrid.scoring.sections.headroom import SECTION
         (
             "r" * 20,
             "r" * 20,
-            "0 points are left to gain; that is too little to be shown, which takes a gain of 31 points.",
+            "0 points are left to gain; the smallest gain that can be detected is 31 points, which is more.",
         ),
-        ("rw" * 20, "wr" * 20, "50 points are left to gain; a gain of 41 points can be shown."),
-        ("r", "w", "100 points are left to gain; no gain can be shown."),
+        ("rw" * 20, "wr" * 20, "50 points are left to gain; gains of 41 points or more can be detected."),
+        ("r", "w", "100 points are left to gain; no gain can be detected."),
     ],
 )
 def test_a_gain_that_is_not_left_cannot_be_shown(
