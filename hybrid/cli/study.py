@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -142,7 +142,6 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         return prepared_cell(cell.config(config, out))
 
     def compared(results: AskedRuns) -> Sequence[str]:
-        from hybrid.core.types import Outcome
         from hybrid.scoring.reports import compare_paths
 
         places = [(cell.folder(out), cell.changes["solvers"]) for cell in cells]
@@ -154,18 +153,20 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
         rules: dict[str, Any] = {name: options.get(name) for name in ("unanswered", "margin")}
         report = compare_paths(answered_folders, **rules, allow_failed=options["allow_failed"])
         show(report, answered_folders)
-        # Questions that failed permanently, such as questions missing from a recording. Questions that failed because
-        # of an outage are asked again and are not listed here.
-        unanswerable = (
-            f"{score.id} ({solver.solver}): {solver.reasons.get(score.id, score.outcome.value)}"
-            for solver in report.solvers
-            for score in solver.scores
-            if score.outcome.failed and score.outcome is not Outcome.OUTAGE
-        )
-        return [*results.lines, *report.failed, *unanswerable]
+        return [*results.lines, *report.failed, *_unanswerable(report)]
 
     runs = {f"{cell.name} ({cell.about})": partial(prepare_run, cell) for cell in cells}
     return ask_and_show(runs, config.run_limits, [out], compared)
+
+
+def _unanswerable(report: ComparisonReport) -> Iterator[str]:
+    """Yield the questions that failed permanently, as those that a recording lacks; others are asked again."""
+    from hybrid.core.types import Outcome
+
+    for solver in report.solvers:
+        for score in solver.scores:
+            if score.outcome.failed and score.outcome is not Outcome.OUTAGE:
+                yield f"{score.id} ({solver.solver}): {solver.reasons.get(score.id, score.outcome.value)}"
 
 
 def _missing_pictures_reason(cell: PlannedRun, run: RunFolder, solver: str) -> str:

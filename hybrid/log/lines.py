@@ -17,6 +17,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
@@ -162,6 +163,21 @@ class Records(Mapping[str, T], Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._numbers
+
+    def cached(self) -> Records[T]:
+        """Return the same records; each stays in memory once it was read."""
+        return _CachedRecords(self.file, self._places, self._read, self._numbers)
+
+
+class _CachedRecords(Records[T]):
+    @cached_property
+    def _cache(self) -> dict[str, T]:
+        return {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._cache:
+            self._cache[name] = super().__getitem__(name)
+        return self._cache[name]
 
 
 @dataclass

@@ -51,7 +51,9 @@ def score_run(
     find_plugins(folder)
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
     refuse_hidden(benchmark, identity["split"])
-    names, questions = select_solvers(folder, solvers), folder.questions().cached()
+    names, questions = select_solvers(folder, solvers), folder.questions()
+    if len(names) > 1:
+        questions = questions.cached()
     readings = _readings(folder, names, verdicts)
     results = []
     for name in names:

@@ -44,9 +44,10 @@ def in_process(words: str, **options: Any) -> "subprocess.CompletedProcess[str]"
     return started("-c", code, "given", **options)
 
 
-def test_the_end_does_not_collect_imported_objects() -> None:
-    result = in_process("import atexit, gc; atexit._run_exitfuncs(); print(gc.get_freeze_count() > 10_000)")
-    assert result.stdout == "True\n"
+@pytest.mark.parametrize(("torch", "frozen"), [("", "True\n"), ("sys.modules['torch'] = sys; ", "False\n")])
+def test_the_end_does_not_collect_imported_objects_without_torch(torch: str, frozen: str) -> None:
+    end = "atexit._run_exitfuncs(); print(gc.get_freeze_count() > 10_000)"
+    assert in_process(f"import atexit, gc, sys; {torch}{end}").stdout == frozen
 
 
 def test_an_error_of_the_system_is_one_line_with_the_file(tmp_path: Path, fakes: Any) -> None:

@@ -50,6 +50,8 @@ def test_the_two_files_of_a_model_are_scored_as_their_folder(
     folder = predicted(data, tmp_path / "one", "m", 5)
     full = score(command, data, folder)
     pair = score(command, data, *(folder / name for name in order))
+    # The head names the model after the folder or the file.
+    assert (full.pop("head")[0], pair.pop("head")[0]) == ("one", "m")
     assert pair == full
     assert {"qAcc", "circular", "vanilla", "first_rotation"} <= set(pair["metrics"])
 

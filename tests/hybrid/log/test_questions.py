@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hybrid.core.types import BrokenQuestion, Kind, Question
 from hybrid.log.folder import RunFolder
-from hybrid.log.questions import question_line, read_questions
+from hybrid.log.questions import question_line, read_question, read_questions
+from hybrid.scoring.pairing import Data, check_same
 
 ODD = st.text(max_size=12)
 
@@ -43,3 +44,28 @@ def test_what_is_as_it_was_is_not_parsed(tmp_path: Path) -> None:
     assert wrong is not None
     result, wrong = read_questions(path, nothing.extent)
     assert (list(result.by_id), wrong) == (["q1"], None)
+
+
+def test_cached_questions_are_parsed_once_and_equal_lines_never(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[str] = []
+
+    def parse(line: bytes) -> Question | BrokenQuestion:
+        question = read_question(line)
+        parsed.append(question.id)
+        return question
+
+    monkeypatch.setattr("hybrid.log.questions.read_question", parse)
+    by_run = []
+    for name in ("a", "b"):
+        folder = RunFolder(tmp_path / name)
+        folder.path.mkdir()
+        extent = folder.write_questions([row("q1"), row("q2")])
+        by_run.append(read_questions(folder.path / "questions.jsonl", extent)[0].cached().by_id)
+    facts = Data("blink", "val", {}, {})
+    parsed.clear()
+    check_same("a", (facts, by_run[0]), "b", (facts, by_run[1]))
+    assert parsed == []
+    assert [by_run[0][name] for name in ("q1", "q1", "q2", "q1")] == [row("q1"), row("q1"), row("q2"), row("q1")]
+    assert parsed == ["q1", "q2"]

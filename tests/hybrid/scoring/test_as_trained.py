@@ -9,6 +9,7 @@ import pytest
 
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.reports import ComparisonReport, compare_paths
+from hybrid.scoring.sections import effects
 from tests.tables import cases
 
 R, HALF = 40 * "r", 20 * "rw"
@@ -44,7 +45,11 @@ def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
     assert words in text[1]
 
 
-def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(synthetic_runs: Any, tmp_path: Path) -> None:
+def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(
+    synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The replies of these runs have no tool output, so the effect would not be asked for.
+    monkeypatch.setattr(effects, "lacks_pictures", lambda folder, solver: False)
     report = compared(synthetic_runs, tmp_path, (R, HALF), {"keep_pictures": "latest"})
     rows = {row.quantity: row.value for row in report.results if row.section == "effects" and not row.group}
     assert rows["latest picture alone"] == -0.5
