@@ -41,8 +41,8 @@ JPEG_QUALITY: Final = 10
 # edges.
 EXPONENTS: Final = (1.0, 2.0)
 TINY: Final = ((1, 1), (2, 2), (8, 8))
-# Sides of small pictures of compressed noise: a few of a JPEG's blocks look like things.
-FEW_BLOCKS_PX: Final = (32, 120)
+# Side of small pictures of compressed noise. Fewer of a JPEG's blocks cannot be distinguished from a small photograph.
+FEW_BLOCKS_PX: Final = 120
 # Grey levels of a band of a gradient, and standard deviation of film grain.
 BAND_LEVELS: Final = 16
 GRAIN: Final = 8.0
@@ -116,9 +116,8 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
     yield "a gradient in bands", pose(lambda height, width: _gradient(height, width) // BAND_LEVELS * BAND_LEVELS)
     yield "a compressed gradient", pose(_compress(_gradient))
     yield "a compressed vignette with grain", pose(_compress(_grainy(SEEDS[0])))
-    for side in FEW_BLOCKS_PX:
-        name = f"{side} x {side} px of compressed noise"
-        yield name, _shrink(pose(_compress(_noise(SEEDS[0]))), side, side)
+    few = FEW_BLOCKS_PX
+    yield f"{few} x {few} px of compressed noise", _shrink(pose(_compress(_noise(SEEDS[0]))), few, few)
     for height, width in TINY:
         yield f"{width} x {height} px", _shrink(pose(partial(_flat, GREYS["grey"])), height, width)
     claims = tool.claims or Claims(())

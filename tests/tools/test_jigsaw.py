@@ -14,7 +14,7 @@ from hybrid.core.errors import ToolError
 from hybrid.core.images import decode
 from hybrid.serving.contract import text_complaints
 from hybrid.tool import Pixels
-from tools.jigsaw import JigsawArgs, Opinion, SeamCosts, correlation, decide, report, solve, vote
+from tools.jigsaw import RELATED, UNSEEN, JigsawArgs, Opinion, SeamCosts, correlation, decide, report, solve, vote
 from tools.jigsaw.checks import CHECKS
 
 
@@ -52,6 +52,26 @@ def test_flat_pictures_are_undecided_not_a_crash():
     reference[20:, 20:] = 0
     flat = np.full((20, 20, 3), 128, np.uint8)
     assert solve((reference, flat, flat)).data["best"] is None
+
+
+def test_rounding_does_not_decide_between_pieces_of_one_ground_and_a_faint_line_does():
+    reference = np.full((240, 320, 3), 128, np.uint8)
+    lined, level = (np.full((120, 160, 3), grey, np.uint8) for grey in (128, 128))
+    level[0, ::8] = 129
+    for picture, first in ((reference, 180), (lined, 60)):
+        picture[first : first + 3] = 134
+    reference[120:, 160:] = 0
+    evidence = solve((reference, level, lined))
+    assert max(row["l1_lab"] for row in evidence.data["candidates"]) < UNSEEN
+    assert evidence.data["best"] == 1
+    down, across = np.mgrid[:240, :320]
+    ramp = np.repeat(((down + across) // 4 + 60)[..., None], 3, axis=2).astype(np.uint8)
+    exact, rounded = (ramp[120:, 160:].copy() for _ in range(2))
+    rounded[0, ::8] += 1
+    ramp[120:, 160:] = 0
+    evidence = solve((ramp, rounded, exact))
+    assert evidence.data["candidates"][0]["ncc"] > RELATED
+    assert evidence.data["best"] is None
 
 
 def test_four_pieces_and_a_second_opinion_fit_into_the_text_of_a_tool():

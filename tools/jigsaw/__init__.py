@@ -142,6 +142,8 @@ ONE_COLOUR = 1.0
 # Step ratio above which a seam is an edge. It is at most 2.9 for the right piece of generated puzzles, trimmed by up to
 # 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
+# Mean difference across the seams, L*a*b* units, that nobody sees: a grey level is about 0.4.
+UNSEEN = 0.25
 
 
 class SeamCosts(NamedTuple):
@@ -319,7 +321,7 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         """Return the vote and the network's input. Raises `ToolError` like `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        undecided = puzzle[0] if puzzle[1].confidence < DECIDED and is_pictorial(images) else ()
+        undecided = puzzle[0] if puzzle[1].confidence < DECIDED else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
@@ -378,15 +380,22 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
     related = max(costs.ncc for _, _, costs in fitted) >= RELATED
     continues = min(costs.step_ratio for _, _, costs in fitted) <= CONTINUES
     empty = not related and not shows_something(reference[: height - height // 2])
+    empty = empty or fit_alike(images, [costs for _, _, costs in fitted])
     if not continues or empty or (verdict.best is not None and fits_by_chance(reference, *fitted[verdict.best])):
         verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
     return fitted, verdict
 
 
-def is_pictorial(images: Sequence[Pixels]) -> bool:
-    """Return whether the reference `images[0]`, without its hole, or a candidate shows something."""
-    upper = images[0][: images[0].shape[0] - images[0].shape[0] // 2]
-    return any(map(shows_something, (upper, *images[1:])))
+def fit_alike(images: Sequence[Pixels], fits: Sequence[SeamCosts]) -> bool:
+    """Return whether no candidate has a seam that can be seen, in pictures `images` that show nothing.
+
+    Then only rounding distinguishes the candidates. The reference `images[0]` is judged by its upper and its left half.
+    """
+    if max(costs.l1 for costs in fits) >= UNSEEN:
+        return False
+    height, width = images[0].shape[:2]
+    halves = images[0][: height - height // 2], images[0][:, : width - width // 2]
+    return not any(map(shows_something, (*halves, *images[1:])))
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:

@@ -11,6 +11,7 @@ from tools._shared.picture_content import (
     block_steps,
     is_coarse_noise,
     is_flat,
+    is_only_blocks,
     is_patchwork,
     shows_something,
     structure,
@@ -200,7 +201,10 @@ def test_blocks_of_a_jpeg_show_nothing_alone(side: int) -> None:
     soft = cv2.GaussianBlur(rng.normal(size=size), (0, 0), 0.08 * side)
     blobs = 128 + 40 * (soft - soft.mean()) / soft.std()
     across = np.broadcast_to(np.linspace(20, 235, size[1])[None, :, None], size)
-    for plain in (120 + 30 * rng.normal(size=size), across + 8 * rng.normal(size=(side, size[1], 1)), blobs):
+    noise_and_blobs = (120 + 30 * rng.normal(size=size), blobs)
+    # With at most eight blocks per side, the steps between those of noise and of blobs are as uneven as those of small
+    # photographs, which must not be lost.
+    for plain in (across + 8 * rng.normal(size=(side, size[1], 1)), *(noise_and_blobs if side > 64 else ())):
         picture = jpeg(np.asarray(plain, np.float32), 10)
         assert not shows_something(picture)
         assert is_coarse_noise(picture) is (structure(picture) >= SOMETHING)
@@ -210,6 +214,49 @@ def test_a_thing_under_strong_compression_shows_something() -> None:
     picture = np.random.default_rng(0).normal(120, 12, (240, 320, 3))
     cv2.circle(picture, (200, 90), 40, (220, 40, 30), -1)
     assert shows_something(jpeg(picture.astype(np.float32), 10))
+
+
+def draw_lit_things(side: int, seed: int) -> npt.NDArray[np.float32]:
+    """A box and a ball under film grain, in light that changes across the picture, as in a small photograph."""
+    rng = np.random.default_rng(seed)
+    down, across = np.mgrid[:side, :side] / side
+    picture = np.stack([120 + 60 * across, 130 + 50 * down, 110 + 20 * across], axis=2)
+    x, y = rng.uniform(0.1, 0.5, 2)
+    picture[(across > x) & (across < x + 0.25) & (down > y) & (down < y + 0.25)] = (200, 40, 40)
+    x, y = rng.uniform(0.6, 0.8, 2)
+    picture[(across - x) ** 2 + (down - y) ** 2 < 0.02] = (40, 160, 60)
+    return np.asarray(picture + rng.normal(0, 2, picture.shape), np.float32)
+
+
+@pytest.mark.parametrize("quality", [10, 20, 30, 50])
+@pytest.mark.parametrize("side", [48, 56, 64])
+def test_small_scenes_under_strong_compression_show_something(side: int, quality: int) -> None:
+    pictures = [jpeg(draw_lit_things(side, seed), quality) for seed in range(10)]
+    assert any(block_steps(picture) >= VISIBLE_GRID for picture in pictures)
+    assert all(map(shows_something, pictures))
+
+
+def draw_sprite(cells: int, margin: int, seed: int) -> Picture:
+    """Cells of 8 px in random strong colours on a light ground that is `margin` cells wide on every side."""
+    sprite = np.full((cells, cells, 3), 235, np.uint8)
+    inside = slice(margin, cells - margin)
+    sprite[inside, inside] = np.random.default_rng(seed).integers(0, 256, (cells - 2 * margin,) * 2 + (3,))
+    return sprite.repeat(8, axis=0).repeat(8, axis=1)
+
+
+@pytest.mark.parametrize(("cells", "margin"), [(9, 1), (9, 2), (16, 3), (16, 4)])
+def test_a_drawing_with_parts_on_a_grid_of_eight_pixels_shows_something(cells: int, margin: int) -> None:
+    for seed in range(8):
+        picture = draw_sprite(cells, margin, seed)
+        assert block_steps(picture) == np.inf
+        assert shows_something(picture)
+
+
+def test_a_drawing_on_a_grid_is_not_only_blocks_of_a_jpeg() -> None:
+    # Its cells differ as evenly as blocks of noise.
+    pictures = [draw_sprite(16, 2, seed) for seed in range(8)]
+    assert not any(map(is_only_blocks, pictures))
+    assert sum(map(shows_something, pictures)) >= 4
 
 
 def test_a_grid_is_seen_only_where_it_was_left() -> None:
