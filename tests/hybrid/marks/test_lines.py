@@ -51,3 +51,11 @@ def test_means_and_medians_are_numpys(count: int) -> None:
     values = np.random.default_rng(count).normal(size=count).astype(np.float32)
     assert median(values) == float(np.median(values))
     assert mean(values) == float(values.mean())
+
+
+@pytest.mark.parametrize("width", range(130, 140))
+def test_a_line_cut_by_the_border_may_be_half_as_long(width: int) -> None:
+    for columns in (slice(0, 10), slice(width - 11, width)):
+        excess = np.full((60, width), -40, np.int16)
+        excess[30:32, columns] = 240
+        assert [run.row for run in LineScores(excess).strongest(60.0)] == [30]
