@@ -221,6 +221,28 @@ async def test_an_error_in_any_stage_of_one_job_names_its_reason(
     calls.executor.close()
 
 
+async def test_a_flood_of_single_calls_does_not_fill_the_threads(
+    tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Calls of other tools wait behind at most a few calls of this one."""
+    calls, event, submitted = SingleCalls(tmp_path, fakes, batch=1), threading.Event(), list[object]()
+    await calls.find(1)
+    in_thread = calls.executor._in_thread
+
+    def submit(pool: Any, run: Callable[..., Any], *args: Any) -> Any:
+        submitted.append(run)
+        return in_thread(pool, lambda: event.wait(PATIENCE_S) and run(*args))
+
+    monkeypatch.setattr(calls.executor, "_in_thread", submit)
+    flood = [asyncio.ensure_future(calls.find(number)) for number in range(20, 60)]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert 0 < len(submitted) < 10
+    event.set()
+    assert len(await asyncio.gather(*flood)) == len(submitted) == 40
+    calls.executor.close()
+
+
 async def test_weights_that_arrive_between_request_and_call_are_not_used(tmp_path: Path, fakes: Any) -> None:
     calls = SingleCalls(tmp_path, fakes, batch=1, weights=tmp_path)
     with pytest.raises(ToolError, match="were installed while it was called"):
