@@ -61,16 +61,18 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     least = {row.b: row.value for row in section_rows if row.quantity == f"{LEAST}{GAIN}"}
     sentences = []
     for name, room in rooms.items():
-        left = room.value or 0.0
-        sentence = f"{name}: {100 * left:.0f} points are left to gain"
+        left, size = 100 * (room.value or 0.0), least.get(name)
+        size = None if size is None else 100 * size
+        # Numbers that are compared must not look equal.
+        digits = int(size is not None and round(size) == round(left))
+        sentence = f"{name}: {left:.{digits}f} points are left to gain"
         if name in least:
-            size = least[name]
             if size is None:
                 sentence += "; no gain can be detected"
             elif size > left:
-                sentence += f"; the smallest gain that can be detected is {100 * size:.0f} points, which is more"
+                sentence += f"; the smallest gain that can be detected is {size:.{digits}f} points, which is more"
             else:
-                sentence += f"; gains of {100 * size:.0f} points or more can be detected"
+                sentence += f"; gains of {size:.{digits}f} points or more can be detected"
         sentences.append(f"{sentence}.")
     return " ".join(sentences)
 

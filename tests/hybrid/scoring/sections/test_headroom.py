@@ -7,7 +7,8 @@ import pytest
 
 from hybrid.scoring.compare import compare
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.sections.headroom import SECTION
+from hybrid.scoring.result import FRACTION, Result
+from hybrid.scoring.sections.headroom import GAIN, LEAST, ROOM, SECTION, lead
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,12 @@ def test_a_gain_that_is_not_left_cannot_be_shown(
     run = synthetic_runs.from_letters(tmp_path / "run", answers)
     comparison = compare(compare_paths([run.path]).solvers)
     assert SECTION.lead(comparison, tuple(SECTION.rows(comparison))) == f"controller: {sentence}"
+
+
+def test_numbers_that_differ_do_not_look_equal() -> None:
+    room = Result("headroom", ROOM, FRACTION, 0.098, b="controller")
+    least = Result("headroom", f"{LEAST}{GAIN}", FRACTION, 0.102, b="controller")
+    comparison: Any = None
+    assert lead(comparison, [room, least]) == (
+        "controller: 9.8 points are left to gain; the smallest gain that can be detected is 10.2 points, which is more."
+    )
