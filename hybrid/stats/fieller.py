@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hybrid.stats.intervals import Interval
-from hybrid.stats.linearised import Floats, summed
+from hybrid.stats.linearised import Floats, sum_of_squares, summed
 from hybrid.stats.scatter import quantile_of, tail_of
 
 FIELLER = "Fieller"
@@ -43,7 +43,7 @@ def ratio_interval(
         return None
     x, y = summed(place, above, count), summed(place, below, count)
     total = float(y.sum())
-    size = float(y @ y) / float(np.abs(y).sum()) if y.any() else 0.0
+    size = sum_of_squares(y) / float(np.abs(y).sum()) if y.any() else 0.0
     size *= share
     squared = quantile_of(count - 1, tail) ** 2
     a = total**2 - squared * (_variance(y, y) + 2 * size**2)

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from scipy.stats import t as student
 from hybrid.core.errors import DataError
 from hybrid.core.types import Cell, Cells, Combine, Metric
 from hybrid.stats import SKEWED_T, Contrast, Interval, combine, contrast, interval, linearised, wilson
-from hybrid.stats.linearised import estimate, rows_of
+from hybrid.stats.linearised import estimate, rows_of, sum_of_squares
 from tests.tables import cases
 
 
@@ -525,3 +526,23 @@ def test_a_metric_is_summed_once_for_its_value_and_its_interval(monkeypatch: pyt
     assert len(sums) - first == 2
     # Another tuple of cells is summed anew.
     assert combine((*cells[:-1], Cell("", "q39", 0.0, 1.0)), "ratio") != value
+
+
+def test_no_dot_product_is_long_enough_to_start_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.arange(20_001) / 7.0
+    monkeypatch.setattr(linearised, "_DOT", 3)
+    assert sum_of_squares(values[:10]) == pytest.approx(float(sum(value**2 for value in values[:10])), rel=1e-15)
+    monkeypatch.undo()
+
+    class Watched(np.ndarray[Any, Any]):
+        """Records the length of each dot product."""
+
+        lengths: ClassVar[list[int]] = []
+
+        def __matmul__(self, other: Any) -> Any:
+            self.lengths.append(len(self))
+            return np.asarray(self) @ np.asarray(other)
+
+    assert sum_of_squares(values.view(Watched)) == pytest.approx(float((values**2).sum()), rel=1e-12)
+    assert Watched.lengths == [10_000, 10_000, 1]
+    assert sum_of_squares(np.array([])) == 0.0
