@@ -613,8 +613,12 @@ def refuse_unknown(package: str, name: str) -> None:
     )
 
 
+# The exports of the project's own files that were loaded before, by package and name.
+_KNOWN: dict[tuple[str, str], Any] = {}
+
+
 def load(package: str, name: str, *, in_process: bool = False) -> Any:
-    """Load the object that a plug-in file exports.
+    """Load the object that a plug-in file exports; a file of the project is searched and checked once.
 
     Args:
         package: its package.
@@ -625,6 +629,15 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
         UsageError: there is no such plug-in (with the closest names), its import fails (with file and line), or it has
             the wrong type.
     """
+    known = _KNOWN.get((package, name))
+    # A module may have been imported again since.
+    if known is not None and known is loaded(package, name):
+        return known
+    return _load_anew(package, name, in_process)
+
+
+def _load_anew(package: str, name: str, in_process: bool) -> Any:
+    """See `load`."""
     refuse_unknown(package, name)
     if (recipe := recipe_of(package, name)) is not None:
         module_name, _, maker = BY_PACKAGE[package].recipe.partition(":")
@@ -649,6 +662,8 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
         raise UsageError(f"{module.__file__} must define {export}{alternative}")
     if foreign or package == TOOLS:
         _refuse_other(BY_PACKAGE[package], name, value, f"{module.__file__}: {export}")
+    if origin is None:
+        _KNOWN[package, name] = value
     return value
 
 
