@@ -11,7 +11,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from typing_extensions import TypeAliasType
 
@@ -389,9 +389,11 @@ class Score:
         return self.cluster or base_id(self.id)
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The contribution of one cluster (a base question, a pair) to a metric within one stratum (a task)."""
+class Cell(NamedTuple):
+    """The contribution of one cluster (a base question, a pair) to a metric within one stratum (a task).
+
+    A named tuple, because a comparison makes a hundred of them per question: three times as fast as a dataclass.
+    """
 
     stratum: str
     cluster: str

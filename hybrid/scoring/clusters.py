@@ -61,5 +61,5 @@ def _relabel_counted(counts: Counted, clusters: Mapping[str, str]) -> Counted:
 
 def _with_units(metric: Metric, units: Mapping[str, str]) -> Metric:
     return replace(
-        metric, cells=tuple(replace(cell, cluster=units.get(cell.cluster, cell.cluster)) for cell in metric.cells)
+        metric, cells=tuple(cell._replace(cluster=units.get(cell.cluster, cell.cluster)) for cell in metric.cells)
     )

@@ -11,7 +11,7 @@ add up.
 from __future__ import annotations
 
 from collections import ChainMap, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, repeat
@@ -358,12 +358,21 @@ class Overlap:
             solver.open for solver in self.solvers
         ):
             return "waiting"
-        units = set(self.unit[self.kept]) if metrics is None else {cell.cluster for cell in metrics[0].cells}
-        inside = self.present & np.fromiter((unit in units for unit in self.unit), bool, len(self))
+        inside = self._of_kept_units if metrics is None else self._of({cell.cluster for cell in metrics[0].cells})
         if any(not answered(answer[inside]).any() for answer in self.answer):
             return "unanswered"
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(place == places[0] for place in places) else "units"
+
+    @cached_property
+    def _of_kept_units(self) -> Flags:
+        """Marks the present questions of all units that have a kept question; every section asks for them."""
+        return self._of(set(self.unit[self.kept]))
+
+    def _of(self, units: Collection[str]) -> Flags:
+        """Mark the present questions of these units."""
+        flags: Flags = self.present & np.fromiter(map(units.__contains__, self.unit), bool, len(self))
+        return flags
 
     def shown(self, rule: UnansweredRule) -> int | None:
         """Return whether the second solver is ahead by the headline metric under a rule: 1 ahead, -1 behind, 0 neither.
@@ -389,7 +398,7 @@ def _units(metric: Metric) -> list[tuple[str, str, float]]:
 
 def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
     """Return the metric with other numerators in its cells."""
-    cells = Cells(replace(cell, numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
+    cells = Cells(cell._replace(numerator=value) for cell, value in zip(metric.cells, numerators, strict=True))
     return replace(metric, value=combine(cells, metric.combine), cells=cells)
 
 

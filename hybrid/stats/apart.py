@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -50,5 +51,4 @@ def _metric(above: Floats, below: Floats, clusters: Sequence[object]) -> Metric:
 
 
 def _cells(above: Floats, below: Floats, clusters: Sequence[object]) -> Cells:
-    pairs = zip(clusters, above.tolist(), below.tolist(), strict=True)
-    return Cells(Cell("", str(cluster), *pair) for cluster, *pair in pairs)
+    return Cells(map(Cell, repeat(""), map(str, clusters), above.tolist(), below.tolist()))

@@ -95,16 +95,17 @@ def rows_of(cells: Iterable[Cell], combination: Combine) -> Rows:
 
 
 def _summed_cells(cells: Sequence[Cell], combination: Combine) -> Rows:
-    values = np.array([(cell.numerator, cell.denominator) for cell in cells], dtype=np.float64).reshape(-1, 2)
+    strata_of, clusters_of, *numbers = zip(*cells, strict=True) if cells else ((), (), (), ())
+    values = np.array(numbers, dtype=np.float64).T
     checked = values if combination == "root_of_ratio" else values[:, 1:]
     if not (np.isfinite(values).all() and (checked >= 0).all()):
         negative = checked.min(axis=1) < 0
         place = np.flatnonzero(negative | ~np.isfinite(values).all(axis=1))[0]
         cell, wrong = cells[place], f"negative under {combination}" if negative[place] else "not finite"
         raise DataError(f"cell of {cell.cluster!r} in {cell.stratum!r}: {cell.numerator}/{cell.denominator} is {wrong}")
-    clusters, strata = tuple(sorted({c.cluster for c in cells})), tuple(sorted({c.stratum for c in cells}))
-    places = [{name: place for place, name in enumerate(names)} for names in (clusters, strata)]
-    key = np.array([places[0][c.cluster] * len(strata) + places[1][c.stratum] for c in cells], dtype=np.intp)
+    clusters, strata = tuple(sorted(set(clusters_of))), tuple(sorted(set(strata_of)))
+    of_cluster, of_stratum = _places(clusters, clusters_of), _places(strata, strata_of)
+    key = of_cluster * len(strata) + of_stratum
     # Sort first: sums of the same numbers in another order differ in the last bit.
     order = np.lexsort((values[:, 1], values[:, 0], key))
     ordered = key[order]
@@ -116,6 +117,12 @@ def _summed_cells(cells: Sequence[Cell], combination: Combine) -> Rows:
     single = len(clusters) == len(cells) and bool(zeros_and_ones.all())
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
     return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
+
+
+def _places(names: Sequence[str], column: Sequence[str]) -> Indices:
+    """Return the index of each entry of a column among the distinct `names`."""
+    place = {name: place for place, name in enumerate(names)}
+    return np.fromiter(map(place.__getitem__, column), np.intp, len(column))
 
 
 def paired_rows(a: Metric, b: Metric) -> tuple[Rows, Rows]:

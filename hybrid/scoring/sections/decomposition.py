@@ -223,11 +223,9 @@ def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: F
 
 def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, averaging: Combine) -> Metric:
     """Return a ratio over questions with a positive denominator; tasks are strata if they have equal weight."""
-    cells = Cells(
-        Cell(question.task if averaging == "mean_of_ratios" else "", question.cluster, *values)
-        for question, *values in zip(questions, above.tolist(), below.tolist(), strict=True)
-        if values[1] > 0
-    )
+    strata = (question.task if averaging == "mean_of_ratios" else "" for question in questions)
+    clusters = (question.cluster for question in questions)
+    cells = Cells(cell for cell in map(Cell, strata, clusters, above.tolist(), below.tolist()) if cell.denominator > 0)
     return Metric(name, combine(cells, averaging), len(cells), averaging, cells)
 
 

@@ -164,7 +164,7 @@ def test_other_units_are_not_tested() -> None:
     a, b = shared.accuracy("guess")
     assert shared.untested((a, b)) is None
     assert shared.untested((a, replace(b, cells=b.cells[1:]))) == "units"
-    of_task = tuple(replace(cell, stratum="Jigsaw") for cell in b.cells)
+    of_task = tuple(cell._replace(stratum="Jigsaw") for cell in b.cells)
     assert shared.untested((a, replace(b, cells=of_task))) == "units"
 
 

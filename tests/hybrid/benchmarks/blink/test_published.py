@@ -1,7 +1,6 @@
 """BLINK's published outputs: every number that the paper prints about them, and rows that cannot be used."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,7 @@ def test_our_parse_agrees_with_what_was_stored(shared_data: Path) -> None:
     for model in MACRO:
         scored = score_predictions(shared_data / "blink_outputs" / model, BENCHMARK, "text", STRICT)
         (agreement,) = [metric for metric in scored.metrics if metric.name == "agreement"]
-        cells += [replace(cell, cluster=f"{model}/{cell.cluster}") for cell in agreement.cells]
+        cells += [cell._replace(cluster=f"{model}/{cell.cluster}") for cell in agreement.cells]
     assert len(cells) == 4 * 1901
     result = combine(cells, "ratio")
     assert result is not None
