@@ -9,6 +9,9 @@ Each question is a sample: the conversation of every ask in order (prompts with 
 each tool call with its output), the reply, the right answer, the score and the tokens. The log is built from
 `inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share a
 `run_id`, and each solver has its own `task_id`. These ids are the same in every export of the run.
+
+Inspect's writer takes milliseconds per sample, and compares each sample of an .eval with all samples before it. For
+many samples the expected time is printed first; it comes from writing a few of them to a temporary file.
 """
 
 from __future__ import annotations
@@ -16,10 +19,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +32,7 @@ from hybrid.core.errors import DataError, UsageError, install_extra
 from hybrid.core.generated_mark import GENERATED
 from hybrid.core.images import ImageStore, home
 from hybrid.core.types import Attempt, ImageRef, Question, Score, Usage
+from hybrid.display.notes import tell
 from hybrid.display.progress_bar import with_progress
 from hybrid.exporting._turns import Turn, turns
 from hybrid.exporting.base import DELAY_S, ExportedRun, Exporter, ExportOptions, Written, gold, lost
@@ -37,6 +43,10 @@ SUFFIXES = (".eval", ".json")
 ID_CHARS = 22  # Number of characters of an id, as in Inspect's own ids
 # Required beginning of a .json file's name for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
+TRIED = 20  # Number of samples that are written to estimate the time of a log
+ESTIMATED = 200  # Minimum number of samples for such an estimate
+# Number of samples from which a log takes twice as long because of Inspect's comparisons; measured with 0.3.285.
+COMPARED = 6_000
 ATTACHMENT = "attachment://"  # Prefix by which a message of an Inspect log refers to its sample's `attachments`
 
 
@@ -70,7 +80,8 @@ class Inspect(Exporter):
         notes: list[str] = []
         try:
             for scored in run.scored:
-                log = _Log(run, scored, store).build_log()
+                _announce_time(made := _Log(run, scored, store), path.suffix.lower() or SUFFIXES[0])
+                log = made.build_log(made.samples())
                 # The name follows Inspect's own pattern of time, task and id, which its viewer lists.
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
                 paths.append(path if path.suffix else path / f"{time}+00-00_{task}_{log.eval.task_id}.eval")
@@ -90,6 +101,31 @@ class Inspect(Exporter):
                 "give a folder, or a name that ends in .eval"
             )
         return Written(tuple(paths), tuple(dict.fromkeys(notes)))
+
+
+def _announce_time(log: _Log, suffix: str) -> None:
+    """Print how long a log will take, if that is long and the log has enough samples for an estimate."""
+    from inspect_ai.log import write_eval_log
+
+    count = len(log.run.folder.recorded(log.scored.recorded).by_id)
+    if count < ESTIMATED:
+        return
+    start = time.perf_counter()
+    samples = log.samples(TRIED)
+    built = time.perf_counter()
+    trial = log.build_log(samples)
+    with tempfile.TemporaryDirectory() as folder:
+        writing = time.perf_counter()
+        write_eval_log(trial, str(Path(folder) / f"trial{suffix}"))
+        per_sample = (built - start + time.perf_counter() - writing) / TRIED
+    expected = per_sample * count * (1 + count / COMPARED * (suffix == SUFFIXES[0]))
+    if expected > DELAY_S:
+        tell(f"writing {count:,} samples of {log.scored.recorded} takes about {_in_words(expected)}")
+
+
+def _in_words(seconds: float) -> str:
+    """Return a rough duration."""
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
 
 
 class _SamplesWithProgress(list[Any]):
@@ -113,15 +149,18 @@ class _Log:
         model = self.run.mllm_of(self.scored)
         return f"none/{self.scored.recorded}" if model is None else model.replace(":", "/", 1)
 
-    def build_log(self) -> Any:
-        """Return the log with all finished questions, the benchmark's metrics and the token totals."""
+    def samples(self, limit: int | None = None) -> list[Any]:
+        """Return the finished questions, or the first `limit` of them, as samples."""
+        return [self.sample(*answer) for answer in islice(self.run.answers(self.scored), limit)]
+
+    def build_log(self, samples: list[Any]) -> Any:
+        """Return the log of these samples, with the benchmark's metrics and the token totals."""
         from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, EvalStats
 
         run, scored = self.run, self.scored
         card, identity = run.benchmark.card, run.shown_identity
         attempts = run.folder.recorded(scored.recorded).without_steps.values()
         end = max(((attempt.started or 0.0) + attempt.seconds for attempt in attempts), default=0.0)
-        samples = [self.sample(*answer) for answer in run.answers(scored)]
         task_id = hashlib.sha256(f"{run.sha256} {scored.recorded}".encode()).hexdigest()[:ID_CHARS]
         spec = EvalSpec(
             eval_id=task_id,

@@ -17,6 +17,7 @@ import hybrid
 from hybrid.benchmarks.base import ScoreOptions
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Fault, Kind, Prompt
+from hybrid.exporting import inspect
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
 from hybrid.integrations.langchain import langchain_tools
@@ -97,6 +98,21 @@ def test_a_json_that_the_viewer_does_not_list_is_said(traced: Path, tmp_path: Pa
         export = EXPORTER.export(run, folder / name, ExportOptions("none"))
         assert len(list_eval_logs(str(folder))) == number
         assert any("`inspect view` lists a .json only" in note for note in export.notes) == (not number)
+
+
+def test_the_time_of_a_long_export_is_printed_first(
+    traced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ExportedRun.at(traced / "specialist")
+    number = len(run.folder.recorded("specialist").by_id)
+    monkeypatch.setattr(inspect, "ESTIMATED", number)
+    monkeypatch.setattr(inspect, "TRIED", 2)
+    for limit, expected in ((1e9, False), (-1.0, True)):
+        monkeypatch.setattr(inspect, "DELAY_S", limit)
+        EXPORTER.export(run, tmp_path / f"{limit}".replace(".", "_") / "a.eval", ExportOptions("none"))
+        said = capsys.readouterr().err
+        assert (f"writing {number} samples of specialist takes about 0 seconds" in said) == expected
+    assert len(read_eval_log(str(tmp_path / "-1_0" / "a.eval")).samples) == number
 
 
 @pytest.mark.parametrize("suffix", ["eval", "json"])
