@@ -1,7 +1,7 @@
 """Measure the cost of large runs: resume, score, compare, export and report.
 
     uv run python -m bench.scale [--questions 1000]... [--recorded ../shared/data/blink_outputs] [--json FILE]
-    uv run python -m bench.scale --part three_solvers --json three.json
+    uv run python -m bench.scale --part three_solvers --json three.json       # or own_questions, hvsbench
     uv run python -m bench.scale --read three.json --read other.json --out bench/results/scale.md     # their page
     uv run python -m bench.scale --tree ../before                  # the same for another checkout
 
@@ -9,7 +9,8 @@ The questions are rows in HVSBench's official layout, copied from generated ques
 card's shares; the solver draws random answers, so that only our own code is measured. Up to `ASKED` questions are
 really asked; the remaining lines of a larger run are copies with their own ids. The rows "three solvers" are of a run
 in BLINK's layout that names no clusters (`bench/_large_run.py`): a controller with traces, the MLLM alone and the
-specialist alone.
+specialist alone. The rows "own questions" are of a file of questions on 200 shared pictures, without clusters, of which
+every one is asked; its pictures are read again at each resume.
 
 A row of the table is one command in a separate process: CPU time (including the start), wall time, peak resident
 memory. `us_question` is the CPU time per question beyond that of the same command on `FEW` questions, and `growth` its
@@ -58,6 +59,8 @@ PICTURES = 4
 GROUP = 500
 # The columns that identify a row's question.
 KIND = ["index", "question_type"]
+# Number of pictures of own questions.
+SHARED_PICTURES = 200
 # When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
 
@@ -240,6 +243,34 @@ def on_three_solvers(bench: Bench, count: int, tell: Callable[[ScaleRow], None])
     tell(bench.command("three solvers: report", count, "report", str(run), "-o", str(out / "report")))
 
 
+def on_own_questions(bench: Bench, count: int, tell: Callable[[ScaleRow], None]) -> None:
+    """Run and resume a file of questions that share pictures and name no clusters."""
+    data, run = bench.folder / f"{count}-questions", bench.folder / f"{count}-own"
+    for path in (data, run):
+        shutil.rmtree(path, ignore_errors=True)
+    write_own_questions(data, count)
+    words = ("run", str(data), "--solver", "chance", "--out", str(run), "--json")
+    tell(bench.command("own questions: run", count, *words))
+    tell(bench.command("own questions: resume", count, *words))
+    close(run, "chance")
+    tell(bench.command("own questions: resume 1 %", count, *words))
+
+
+def write_own_questions(folder: Path, count: int) -> None:
+    """Write a file of `count` questions on `SHARED_PICTURES` pictures."""
+    from PIL import Image
+
+    folder.mkdir()
+    for number in range(SHARED_PICTURES):
+        Image.new("RGB", (96, 72), (number, 255 - number, number // 2)).save(folder / f"{number}.png")
+    rows = (
+        {"id": f"q{n}", "image": f"{n % SHARED_PICTURES}.png", "question": f"Question {n}: which of the two is nearer?"}
+        | {"choices": ["the left one", "the right one"], "answer": "AB"[n % 2], "task": f"task {n % 4}"}
+        for n in range(count)
+    )
+    (folder / "questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
 def write_three_solvers(run: Path, count: int, home: Path) -> None:
     """Write a run of three solvers; its images go to the store in `home`."""
     os.environ["HYBRID_HOME"] = str(home)
@@ -324,6 +355,7 @@ def measure(bench: Bench, flags: argparse.Namespace, tell: Callable[[ScaleRow], 
 
 PARTS: Mapping[str, Callable[[Bench, int, Callable[[ScaleRow], None]], None]] = {
     "three_solvers": on_three_solvers,
+    "own_questions": on_own_questions,
     "hvsbench": on_runs,
 }
 
