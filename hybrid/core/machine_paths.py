@@ -30,6 +30,9 @@ _QUOTED: Final = re.compile(
 
 def hide_paths(text: str) -> str:
     """Shorten all absolute paths in a text, including tracebacks."""
+    # Nearly all texts of a report, and every path has one of these signs.
+    if "/" not in text and "\\" not in text:
+        return text
     text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)
     return _ABSOLUTE.sub(lambda match: _shorten(match[0].removeprefix("file://")), text)
 
@@ -56,6 +59,8 @@ def hide_paths_in(value: Any) -> Any:
 
 def hide_paths_in_step(step: Step) -> Step:
     """Shorten the paths in the name of a step's model and in its error; arguments, replies and tool output stay."""
+    if step.kind != "model" and step.fault is None:
+        return step
     data = dict(step.data)
     if step.kind == "model" and "model" in data:
         data["model"] = hide_paths_in(data["model"])

@@ -133,7 +133,10 @@ class Row:
     @cached_property
     def usage(self) -> Usage | None:
         """The total usage of all exchanges."""
-        return None if self.asks is None else sum(self.asks.usages, Usage())
+        if self.asks is None:
+            return None
+        # A sum of one usage takes as long as the rest of the row.
+        return self.asks.usages[0] if len(self.asks.usages) == 1 else sum(self.asks.usages, Usage())
 
     @property
     def output(self) -> OutputVerdict | None:
