@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 from hybrid.core.errors import Outage, UsageError
@@ -355,6 +356,8 @@ async def resizing_of(chat: Chat, store: ImageStore) -> tuple[str, str]:
     return summary, f"{RESIZED}:{factor}:{4 * square}:{next(fitting, large) * square}"
 
 
+# A check of a model sends the same pictures in many messages.
+@lru_cache(maxsize=64)
 def numbered(number: str, size: tuple[int, int] = PROBE_SIZE, form: str = "PNG") -> bytes:
     """Return a file with a number in black on white; `form` is a Pillow format (`JPEG`, `WEBP`).
 

@@ -33,6 +33,7 @@ def test_another_answer_is_wrong_and_none_is_undecided(name: str, key: str, wron
     assert right(replace(finding, data={key: None}), store) is None
 
 
+@pytest.mark.system
 async def test_a_row_says_what_is_right_or_what_is_missing() -> None:
     options = bench.Options(("crop", "detection", "jigsaw", "scanpath"), 2, 2000, "classical", "cpu", {})
     crop, detection, jigsaw, scanpath = await bench.rows(options)
@@ -83,6 +84,7 @@ def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
     assert plain[4] == f"{measurement.without_overlays:.3g}"
 
 
+@pytest.mark.system
 def test_puzzles_that_are_timed_are_put_to_the_network() -> None:
     measurement = bench._throughput.measure("dinov2_base_jigsaw", bench._throughput.Load((), "cpu", False, 3, 1))
     assert measurement.passes == (6,)

@@ -102,6 +102,7 @@ def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
     return plan
 
 
+@pytest.mark.system
 def test_a_shuffled_finding_speaks_of_another_questions_images(runs: dict[str, ResolvedRun]) -> None:
     mine, foreign = (finding_texts(runs[mode]) for mode in ("real", "shuffled"))
     assert mine.keys() == foreign.keys()

@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+import pytest
+
 from hybrid.config import Limits
 from hybrid.core.messages import AssistantMessage, ToolCall, images_of
 from hybrid.core.types import Attempt, Exchange, ImageRef, Kind, Outcome, Prompt
@@ -18,6 +20,7 @@ LIMIT_BYTES = 100_000
 TOOLS = ("saliency", "depth", "crop", "scanpath", "markers")
 
 
+@pytest.mark.system
 async def test_ten_images_and_ten_calls_add_under_100_kb(service: CachedTools, fakes: Any, tmp_path: Any) -> None:
     images = tuple(fakes.stored(service.store, seed, (320, 240)) for seed in range(CALLS))
     refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))

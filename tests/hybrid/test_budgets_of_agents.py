@@ -43,6 +43,7 @@ def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     assert text in hybrid.compare("run", only=["outcomes"]).render()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(*cases(__file__, "test_a_spent_budget_of_the_run_leaves_questions_open"))
 def test_a_spent_budget_of_the_run_leaves_questions_open(budget: dict[str, Any], finished_count: int) -> None:
     options = {**SAMPLE, "solvers": Agent(ask_with_price), "model_arg": {"price": "1/2"}}
@@ -57,6 +58,7 @@ def ask_with_price(_: Any) -> list[Any]:
     return [TOLD]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("limit", [{"max_cost": 100e-6}, {"max_total_tokens": 100}])
 def test_a_spent_budget_of_a_question_ends_its_next_ask(limit: dict[str, Any]) -> None:
     # ActiView asks several times: for a view, then for the answer.

@@ -200,6 +200,7 @@ def test_the_contract_sees_what_breaks_it() -> None:
         assert text.startswith(start)
 
 
+@pytest.mark.system
 @every_backend
 async def test_odd_images_give_a_finding_or_a_clear_refusal(
     name: str, kind: str, services: Callable[[str, str], CachedTools], odd_images: Mapping[str, StoredImage]

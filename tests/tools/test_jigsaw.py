@@ -133,6 +133,7 @@ def test_correlation_is_bounded_symmetric_and_one_with_itself(seed: int, length:
     assert correlation(first, np.zeros_like(first)) == 0
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 @pytest.mark.parametrize("cut", [0, 2])
 def test_published_puzzles(shared_data: Path, cut: int):

@@ -61,6 +61,7 @@ def test_sizes_of_the_images_may_differ(things_checkpoint: Checkpoints):
         ask(backend, (picture(1, 20), picture(1, 20)), tiny)
 
 
+@pytest.mark.system
 def test_points_are_read_from_the_marks():
     drawn_item = item("Visual_Correspondence", 0, 1)
     (need,) = TOOL.card.needs

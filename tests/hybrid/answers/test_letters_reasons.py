@@ -39,6 +39,7 @@ REJECTED = (
 LEFT = (", so {}", ", leaving {}", "; {}", ", therefore {}", ", which leaves {}", ", so it must be {}", " so {}")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("options", GIVEN)
 def test_no_option_unreads_a_letter_with_its_reason(options: str) -> None:
     for other_reason, reason, choices, letter in product(WHY, REASONS, OPTIONS, "AB"):

@@ -132,6 +132,7 @@ def options_of(result: Any) -> list[str]:
     return words[words.index("--base-url") + 2 :]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(*cases(__file__, "servers", able=lambda text: Able(**text)))
 def test_what_a_server_can_do_is_found_and_the_options_follow(
     command: Command, able: Able, capability: str, answer: str, options: str | None, code: int

@@ -28,6 +28,7 @@ RESULT, THINKING, HISTORY = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("treatment", "text", "came", "options", "code"),
     [

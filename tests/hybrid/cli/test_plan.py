@@ -10,6 +10,7 @@ from tests.finished_runs import Command, Words
 from tests.tables import cases
 
 
+@pytest.mark.system
 def test_questions_for_a_difference_and_back_with_what_is_assumed(command: Command) -> None:
     lines = command("plan", "--difference", "0.05").out.splitlines()
     assert lines[0] == "1,254 questions"

@@ -25,6 +25,7 @@ def run(large_run: Callable[[int], Path]) -> Path:
     return large_run(COUNT)
 
 
+@pytest.mark.system
 def test_a_report_is_written_and_may_replace_itself(command: Command, run: Path, tmp_path: Path) -> None:
     for errors in ("1", "2"):
         result = command("report", run, "-o", tmp_path / "site", "--sample-errors", errors)

@@ -205,6 +205,7 @@ def test_absent_weights_name_the_command(command: Command, tiny: Path, eye_argum
     assert f"weights absent: no/where does not exist at {hub.url}" in result.err
 
 
+@pytest.mark.system
 def test_check_goes_on_after_a_tool_whose_weights_do_not_load(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

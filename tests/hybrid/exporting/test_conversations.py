@@ -237,6 +237,7 @@ def test_where_nothing_is_left_nothing_is_written(scripted_runs: dict[str, Scrip
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     "rules", [{"max_pixels": 5_000}, {"media_types": frozenset({"image/png"})}], ids=["size", "type"]
 )
@@ -254,6 +255,7 @@ def test_the_files_are_the_copies_that_were_sent(rules: dict[str, Any], tmp_path
                 assert picture.width * picture.height <= rules.get("max_pixels", picture.width * picture.height)
 
 
+@pytest.mark.system
 def test_every_ask_is_a_conversation_and_tool_calls_of_earlier_ones_count(tmp_path: Path, fakes: Any) -> None:
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
     crop = AssistantMessage("", (ToolCall("1", "crop", {"images": ["img:1"]}),))

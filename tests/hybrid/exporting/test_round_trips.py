@@ -97,6 +97,7 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.system
 def test_every_benchmark_is_held_or_refused(make_run: Any, tmp_path: Path) -> None:
     """No export changes the numbers; mm_sap is refused if no question was asked twice."""
     for name in sorted(set(GENERATED) - {*HELD, "actiview"}):

@@ -61,6 +61,7 @@ def defined_score(pixels: npt.NDArray[np.uint8], hidden: Box | None, x: int, y: 
     return score * (0.75 + 0.25 * least) if least >= MIN_VISIBLE else 0.0
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("hidden", [None, Box(50, 40, 64, 58)])
 @pytest.mark.parametrize("seed", range(3))
 def test_scores_are_what_is_defined(seed: int, hidden: Box | None) -> None:

@@ -31,6 +31,7 @@ def azure(recorder: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return recorder
 
 
+@pytest.mark.system
 async def test_its_pool_follows_no_redirection_and_retries_are_ours(
     azure: Any, other_recorder: Any, answer: Any, store: ImageStore
 ) -> None:

@@ -75,6 +75,7 @@ prose = st.text(st.characters(codec="utf-8", categories=("L", "N", "Zs", "Po")),
 )
 
 
+@pytest.mark.system
 @given(st.sampled_from(sorted(DATA["written"])), arguments, prose, prose)
 def test_a_call_survives_every_dialect(dialect: str, args: dict[str, Any], text_before: str, text_after: str) -> None:
     reply = f"{text_before}\n\n{write_call(dialect, 'localization', args)}\n\n{text_after}"

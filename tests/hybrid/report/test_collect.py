@@ -169,6 +169,7 @@ def test_only_answers_are_right_or_wrong(outcome: str, correct: float | None, ex
 # Damage.
 
 
+@pytest.mark.system
 def test_the_command_of_a_question_runs_where_the_page_says(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,6 +291,7 @@ def test_tags_are_counted_by_task_and_solver(run: Path, tmp_path: Path) -> None:
     assert ("(a note alone)", "0", "1 (100%)", "1 (25%)") in solvers.rows
 
 
+@pytest.mark.system
 def test_tags_of_other_questions_are_named(run: Path, tmp_path: Path) -> None:
     row = {"benchmark": "blink", "question": "val_Counting_1", "solver": "mllm", "tag": "t", "note": ""}
     for changed, text in (

@@ -144,6 +144,7 @@ def test_it_listens_on_this_machine_alone(seen: View) -> None:
     assert seen.server.socket.getsockname()[0] == "127.0.0.1"
 
 
+@pytest.mark.system
 def test_pages_are_not_made_more_often_than_said(view: View) -> None:
     view.append()
     view.live()

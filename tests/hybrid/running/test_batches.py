@@ -84,6 +84,7 @@ def sizes(server: BatchServer) -> list[int]:
     return [len(batch.requests) for batch in server.batches.values()]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("model", APIS)
 def test_a_batched_run_asks_the_same_and_pays_half(config: RunConfig, model: str, tmp_path: Path) -> None:
     config = replace(config, model=model)

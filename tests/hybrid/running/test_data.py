@@ -84,6 +84,7 @@ def test_an_id_that_stands_twice_is_an_error() -> None:
         choose_ids({"a": [row("a1")], "b": [row("a1")]}, None)
 
 
+@pytest.mark.system
 def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """20,000 questions on 200 pictures: each is written twice and read once, and the clusters are computed once."""
     calls: Counter[str] = Counter()

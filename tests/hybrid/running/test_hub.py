@@ -50,6 +50,7 @@ def fetched(copy: HubCopy) -> list[str]:
     return sorted(path.relative_to(copy.folder).as_posix() for path in copy.folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("name", TASKS)
 def test_the_hub_gives_the_same_questions_as_the_folder(name: str, hub: Any, tmp_path: Path) -> None:
     folder = copy_data(tmp_path, name)

@@ -110,6 +110,7 @@ def test_a_batch_that_stays_unknown_is_sent_again_once(
     assert "its 6 requests count as paid, 6 are sent again" in capsys.readouterr().err
 
 
+@pytest.mark.system
 @ALL
 def test_a_server_that_knows_no_batch_is_sent_two(config: RunConfig, model: str) -> None:
     config = replace(config, model=model)
@@ -209,6 +210,7 @@ def test_results_of_others_are_no_reason_to_make_batches_for_ever(
         assert (end.answered, sizes(server)) == (0, [6, 6])
 
 
+@pytest.mark.system
 @ALL
 def test_missing_results_are_asked_for_as_often_as_retries_allow(config: RunConfig, model: str) -> None:
     with batch_server(Behaviour(looks=0, rewrite=halved)) as server:

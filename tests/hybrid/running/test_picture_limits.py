@@ -25,6 +25,7 @@ def sizes_sent(server: PictureServer) -> list[tuple[int, int]]:
     return [_size(url) for message in server.requests[-1]["messages"][2:] for url in _pictures(message)]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("status", [400, 413, 415, 422, 500])
 @pytest.mark.parametrize("words", ["height:1 or width:195 must be larger than factor:28", "Internal Server Error", ""])
 def test_ten_refusals_of_pictures_of_a_tool_are_its_faults(status: int, words: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from hybrid.running.model_check import check_model
 from tests.servers import JsonHandler, LocalServer, listening
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("resizing", "message"),
     [

@@ -43,6 +43,7 @@ def coloured(pixels: Pixels, colour: str) -> npt.NDArray[np.uint8]:
     return np.asarray((nearest == list(NAMED_COLOURS).index(colour)) & vivid, dtype=np.uint8)
 
 
+@pytest.mark.system
 def test_the_tight_box_holds_the_object_in_the_picture() -> None:
     checked = 0
     for seed in range(40):

@@ -54,6 +54,7 @@ def test_a_sample_needs_a_whole_key(key: tuple[int, ...]) -> None:
         generator("sample", *key)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("seed", [0, 1000])
 def test_no_sample_shows_a_picture_that_was_fitted(seed: int) -> None:
     text, fitted = (

@@ -217,6 +217,7 @@ UNEVEN = {
 }
 
 
+@pytest.mark.system
 def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {**UNEVEN, "specialist": UNEVEN["mllm"]}
     run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
@@ -417,6 +418,7 @@ def test_a_pair_that_one_section_alone_tests_counts_in_all(
     assert row.p_holm == min(1.0, 2 * row.p)
 
 
+@pytest.mark.system
 def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "mllm": {"Counting": letters("150r 150w"), "Jigsaw": letters("18r 2w")},

@@ -54,6 +54,7 @@ def sentences(comparison: Comparison) -> dict[str, str]:
     return {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
 
 
+@pytest.mark.system
 def test_what_is_equal_within_the_margin(compared: Any) -> None:
     same = "500r 500w"
     result = compared(real={"controller": same, "mllm": same}, blank={"controller": "495r 505w"})
@@ -63,6 +64,7 @@ def test_what_is_equal_within_the_margin(compared: Any) -> None:
     )
 
 
+@pytest.mark.system
 def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
     answers = {"controller": "505r 495w", "mllm": "500r 500w"}
     assert "equal.shown" in sentences(compared(real=answers))
@@ -147,6 +149,7 @@ def test_right_outputs_that_are_used(compared: Any) -> None:
     assert rows["effect of perfect output"].value == pytest.approx(0.6)
 
 
+@pytest.mark.system
 def test_perfect_output_cannot_change_what_is_right_already(compared: Any) -> None:
     calls = calling("c" * 400, "r" * 400)
     answers = {"controller": "395r 5w", "mllm": "395r 5w"}

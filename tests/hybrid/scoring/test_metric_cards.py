@@ -169,6 +169,7 @@ def _annotated(folder: Path) -> Comparison:
     return comparison_of(folder, request, real=solvers)
 
 
+@pytest.mark.system
 def test_every_quantity_of_a_comparison_has_a_card(quantities: dict[str, set[str]]) -> None:
     cards = {section.name: section.quantities for section in sections()}
     assert set(quantities) == set(cards)

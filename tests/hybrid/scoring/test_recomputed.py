@@ -61,6 +61,7 @@ def compared(request: pytest.FixtureRequest, synthetic_runs: Any, tmp_path_facto
     return read_runs(benchmark, solver_folders(run.paths), rule), report
 
 
+@pytest.mark.system
 def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -> None:
     runs, report = compared
     assert report["unanswered"] == runs.rule

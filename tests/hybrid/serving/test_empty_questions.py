@@ -74,6 +74,7 @@ def test_without_claims_a_confidence_above_a_half_is_one() -> None:
     assert claim_of(None, Evidence("", {}, 0.51)) == "an answer with confidence 0.51"
 
 
+@pytest.mark.system
 def test_the_questions_hold_no_answer() -> None:
     cases = dict(empty_questions(load("tools", "depth")))
     assert {"flat grey", "noise 1", "1 x 1 px", "2 x 2 px", "all points at one place"} <= cases.keys()

@@ -120,6 +120,7 @@ WAYS: tuple[Callable[[Any, Any], Any], ...] = (
 )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("way", WAYS)
 def test_pictures_are_seen_wherever_and_however_they_enter(way: Callable[[Any, Any], Any]) -> None:
     assert [probe.wrong for probe in run_probes(tool(), Backend(tensor, way))] == [None]

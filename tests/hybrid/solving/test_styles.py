@@ -177,6 +177,7 @@ async def test_a_box_lands_where_the_model_meant_it(
         assert all(abs(is_ - was) <= 1 for is_, was in zip(box, values, strict=True)), (image, box, values)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("style", DRESSED)
 async def test_twenty_of_twenty_are_right_and_tell_what_was_written_and_what_ran(
     style: str, tmp_path: Path, serve: Callable[[Trained], str]

@@ -19,6 +19,7 @@ def answers(right: list[float], strata: list[str] | None = None, clusters: list[
     return [Cell(*row, 1.0) for row in zip(strata, clusters, right, strict=True)]
 
 
+@pytest.mark.system
 def test_two_hundred_random_tables_agree_with_a_second_implementation() -> None:
     rng, equal = np.random.default_rng(0), 0
     for _ in range(200):

@@ -11,6 +11,7 @@ from tests.tables import cases
 ONE = Design.of((1,))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("difference", "discordant", "questions"),
     # Values from Connor's formula; the last two (23 and 155, as calculators print them) are small enough to simulate.

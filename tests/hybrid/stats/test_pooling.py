@@ -53,6 +53,7 @@ def test_equal_effects_have_no_heterogeneity_and_opposite_ones_do() -> None:
     assert (opposite.p_q or 1.0) < 1e-6
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("k", "tau"), [(3, 0.0), (5, 0.05), (8, 0.1)])
 def test_the_interval_holds_the_mean_of_all_models(k: int, tau: float) -> None:
     stored = 0
