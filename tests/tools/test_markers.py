@@ -23,7 +23,7 @@ from hybrid.marks.marks import BoxMark, Marks, PointMark
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
-from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate
+from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate, views
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 
@@ -119,6 +119,20 @@ def test_both_letters_cut_at_the_top_are_told_apart() -> None:
     by_label = {mark.label: mark for mark in find_marks(pixels, ("A", "B")).points}
     assert near(by_label["B"], 60, 21)
     assert near(by_label["A"], 190, 21)
+
+
+def test_other_views_are_searched_beside_a_lone_a_but_not_beside_a_lone_ref(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+    monkeypatch.setattr(views, "find_marks", lambda pixels, *rest: searched.append(1) or find_marks(pixels, *rest))
+    read_small = []
+    monkeypatch.setattr(views, "SMALL", views.SMALL._replace(read=lambda grey: read_small.append(1) or []))
+    for label, small_letters_read in (("REF", 0), ("A", 1)):
+        searched.clear()
+        marked = draw_marks(PLAIN, [Point(130, 120, label)], [], MarkStyle())
+        (mark,) = find_all(marked, MarkersArgs(kind="point")).points
+        assert mark.label == label
+        assert len(read_small) == small_letters_read
+        assert (len(searched) > 1) == bool(small_letters_read)
 
 
 def test_the_evidence_is_for_a_model_and_for_rules() -> None:
