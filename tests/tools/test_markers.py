@@ -19,7 +19,7 @@ from hybrid.core.images import decode
 from hybrid.core.types import Box, Point
 from hybrid.marks.drawing import LABELS, Font, LabelledBox, MarkStyle, draw_marks
 from hybrid.marks.finding import ALIKE_PX, COMPANION, MIN_TOGETHER, find_marks
-from hybrid.marks.marks import BoxMark, Marks, PointMark
+from hybrid.marks.marks import BoxMark, Marks, PointMark, remove_marks
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
@@ -189,6 +189,18 @@ box_marks = st.builds(
 @given(st.builds(Marks, st.tuples(point_marks, point_marks), st.tuples(box_marks)))
 def test_data_round_trips(marks: Marks) -> None:
     assert marks_from(json.loads(json.dumps(marks_data(marks)))) == marks
+
+
+def test_rings_are_painted_over_up_to_their_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    masks = []
+    monkeypatch.setattr("cv2.inpaint", lambda pixels, mask, *rest: masks.append(mask) or pixels)
+    places = ((40.3, 50.6), (-3.0, 90.0), (259.5, 199.2), (130.0, -40.0))
+    rings = [PointMark(None, x, y, 8.5, 5.0, "red", None, 0.9, 0.0, 0.9) for x, y in places]
+    remove_marks(PLAIN, Marks(tuple(rings)))
+    rows, columns = np.ogrid[: PLAIN.shape[0], : PLAIN.shape[1]]
+    distances = [np.hypot(rows - y, columns - x) for x, y in places]
+    painted = np.any([(distance <= 10.5) & (distance >= 4.0) for distance in distances], axis=0)
+    assert np.array_equal(masks[0] == 255, painted)
 
 
 def test_malformed_data_is_named() -> None:
