@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -35,6 +36,8 @@ BUSY = {
     "correspondence": ("aliked_lightglue", "Visual_Correspondence"),
     "detection": ("owlv2_base", "Counting"),
 }
+# The network of correspondence for `--tiny`: LightGlue has one size.
+TINY_MATCHER = "efficientloftr"
 TIME_UP = 124
 # A pytest line about a finished test, from several processes or one.
 ENDED = re.compile(
@@ -162,13 +165,17 @@ def reduced(options: argparse.Namespace, network: str) -> Row:
 
 
 def busy(options: argparse.Namespace) -> Row:
-    """Measure the GPU's busy time in a run of 200 questions with depth, correspondence and detection."""
+    """Measure the GPU's busy time and the CPU time of a run with depth, correspondence and detection.
+
+    Findings of weight-free tools of an earlier run are not searched again: set `HYBRID_HOME` to an empty folder.
+    """
     from hybrid.config import RunConfig, ServiceOptions
 
-    limit = 3 if options.tiny else 200
+    limit = options.questions or (3 if options.tiny else 200)
     with tempfile.TemporaryDirectory() as scratch:
         weights = {}
-        for tool, (network, _) in BUSY.items():
+        for tool, (published, _) in BUSY.items():
+            network = TINY_MATCHER if options.tiny and tool == "correspondence" else published
             folder = Path(scratch) / tool
             folder.mkdir()
             NETWORKS[network].build(folder, not options.tiny, options.device)
@@ -207,7 +214,7 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
 
     # Generate the sample before the clock starts.
     plan = prepare(replace(config, out=scratch / "run"))
-    started = time.monotonic()
+    started, cpu_started = time.monotonic(), _cpu_s()
 
     def progress(solver: str, count: int, total: int) -> None:
         if count % 10 == 0 or count == total:
@@ -222,10 +229,17 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
         "failed": len(failures),
         "solvers": list(config.solvers),
         "seconds": round(time.monotonic() - started, 1),
+        "cpu_s": round(_cpu_s() - cpu_started, 1),
         "busy": statistics.mean(looks.busy) / 100 if looks.busy else None,
         "working": statistics.mean(look > 0 for look in looks.busy) if looks.busy else None,
         "held_mb": (max(looks.used) - looks.bytes_at_start) / 1e6 if looks.used else None,
     }
+
+
+def _cpu_s() -> float:
+    """Return the CPU time, user and system, of this process and of its processes that have ended, in seconds."""
+    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 STEPS: Mapping[str, Callable[..., Row]] = {
@@ -288,7 +302,8 @@ def page(results: Mapping[str, Any]) -> str:
                 f"the card busy {_format_value(item['busy'], '.0%')}, {_format_value(item['held_mb'], '.0f')} MB held"
             )
             failed = f" ({item['failed']} could not be finished)" if item.get("failed") else ""
-            lines += ["", f"{item['questions']} questions{failed} {what}: {item['seconds']} s, {share}."]
+            cpu = f"{item['cpu_s']} s of CPU time, " if "cpu_s" in item else ""
+            lines += ["", f"{item['questions']} questions{failed} {what}: {item['seconds']} s, {cpu}{share}."]
     return "\n".join(lines)
 
 
@@ -296,7 +311,7 @@ def main(words: list[str] | None = None) -> None:
     """Measure one step, or print the tables."""
     flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
     # Seconds reserved for the tests.
-    flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0}
+    flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0, "--questions": 0}
     command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})
     arguments = command.parse_args(words)
     if arguments.step == "page":

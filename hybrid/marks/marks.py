@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
@@ -60,9 +61,10 @@ def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float
     mask = np.zeros((height, width), np.uint8)
     for point in marks.points:
         outer, inner = point.radius_px + out_px, max(kept_px, point.inner_radius_px - in_px)
-        rows, columns = np.ogrid[:height, :width]
+        area = _window(point.y, outer, height), _window(point.x, outer, width)
+        rows, columns = np.ogrid[area]
         distance = np.hypot(rows - point.y, columns - point.x)
-        mask[(distance <= outer) & (distance >= inner)] = 255
+        mask[area][(distance <= outer) & (distance >= inner)] = 255
     for outline in marks.boxes:
         x0, y0, x1, y1 = map(round, astuple(outline.box_px))
         cv2.rectangle(mask, (x0, y0), (x1 - 1, y1 - 1), (255,), 9)
@@ -74,6 +76,11 @@ def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float
     if not mask.any() or mask.all():
         return pixels.copy()
     return np.asarray(cv2.inpaint(pixels, mask, 3, cv2.INPAINT_TELEA), np.uint8)
+
+
+def _window(centre: float, reach: float, length: int) -> slice:
+    """Return the pixels of an axis of `length` pixels that are at most `reach` from a centre."""
+    return slice(max(0, math.floor(centre - reach)), max(0, min(length, math.floor(centre + reach) + 1)))
 
 
 def scale_marks(marks: Marks, x: float, y: float) -> Marks:

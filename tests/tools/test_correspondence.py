@@ -22,7 +22,7 @@ from tools._shared.args import PointArg, Spot
 from tools._shared.reading import shrink
 from tools._shared.view_matches import Matches, match_views, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, solve, views_of
-from tools.correspondence.point_transfer import Transfer, choose, transfers
+from tools.correspondence.point_transfer import SIZES_PX, Transfer, choose, transfers, turn_fully
 
 SCENE = render(
     random_scene(np.random.default_rng(21)),
@@ -131,6 +131,22 @@ def test_descriptors_are_compared_only_where_the_matches_decide_nothing() -> Non
     weak = [transfer(200, 20, "homography", 0.3)]
     choice = choose(weak, lambda: [0.9, 0.4], candidates, 500.0)
     assert (choice.best, choice.method, choice.likeness) == (1, "descriptor", (0.9, 0.4))
+
+
+def test_turned_descriptors_are_those_of_turned_key_points() -> None:
+    grey = cv2.cvtColor(SCENE, cv2.COLOR_RGB2GRAY)
+
+    def describe(turn: int) -> np.ndarray:
+        keypoints = [cv2.KeyPoint(150.3, 120.6, size, float(turn)) for size in SIZES_PX]
+        return cv2.SIFT.create().compute(grey, keypoints)[1]
+
+    for turn in (0, 15, 75):
+        turned = turn_fully(describe(turn)).reshape(4, len(SIZES_PX), 128)
+        for quarter in range(4):
+            # SIFT rounds the cosine of an angle, which may change a whole number of the descriptor by one.
+            difference = np.abs(turned[quarter] - describe(turn + 90 * quarter))
+            assert difference.max() <= 1
+            assert np.count_nonzero(difference) <= 1
 
 
 def test_a_sure_transfer_that_hits_no_candidate_says_so() -> None:

@@ -19,11 +19,11 @@ from hybrid.core.images import decode
 from hybrid.core.types import Box, Point
 from hybrid.marks.drawing import LABELS, Font, LabelledBox, MarkStyle, draw_marks
 from hybrid.marks.finding import ALIKE_PX, COMPANION, MIN_TOGETHER, find_marks
-from hybrid.marks.marks import BoxMark, Marks, PointMark
+from hybrid.marks.marks import BoxMark, Marks, PointMark, remove_marks
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
-from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate
+from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate, views
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
 
@@ -121,6 +121,20 @@ def test_both_letters_cut_at_the_top_are_told_apart() -> None:
     assert near(by_label["A"], 190, 21)
 
 
+def test_other_views_are_searched_beside_a_lone_a_but_not_beside_a_lone_ref(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched = []
+    monkeypatch.setattr(views, "find_marks", lambda pixels, *rest: searched.append(1) or find_marks(pixels, *rest))
+    read_small = []
+    monkeypatch.setattr(views, "SMALL", views.SMALL._replace(read=lambda grey: read_small.append(1) or []))
+    for label, small_letters_read in (("REF", 0), ("A", 1)):
+        searched.clear()
+        marked = draw_marks(PLAIN, [Point(130, 120, label)], [], MarkStyle())
+        (mark,) = find_all(marked, MarkersArgs(kind="point")).points
+        assert mark.label == label
+        assert len(read_small) == small_letters_read
+        assert (len(searched) > 1) == bool(small_letters_read)
+
+
 def test_the_evidence_is_for_a_model_and_for_rules() -> None:
     pixels = draw_marks(PLAIN, [Point(60, 80, "A"), Point(180, 150, "B")])
     request = Request((pixels,), MarkersArgs(labels=("A", "B")))
@@ -175,6 +189,18 @@ box_marks = st.builds(
 @given(st.builds(Marks, st.tuples(point_marks, point_marks), st.tuples(box_marks)))
 def test_data_round_trips(marks: Marks) -> None:
     assert marks_from(json.loads(json.dumps(marks_data(marks)))) == marks
+
+
+def test_rings_are_painted_over_up_to_their_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    masks = []
+    monkeypatch.setattr("cv2.inpaint", lambda pixels, mask, *rest: masks.append(mask) or pixels)
+    places = ((40.3, 50.6), (-3.0, 90.0), (259.5, 199.2), (130.0, -40.0))
+    rings = [PointMark(None, x, y, 8.5, 5.0, "red", None, 0.9, 0.0, 0.9) for x, y in places]
+    remove_marks(PLAIN, Marks(tuple(rings)))
+    rows, columns = np.ogrid[: PLAIN.shape[0], : PLAIN.shape[1]]
+    distances = [np.hypot(rows - y, columns - x) for x, y in places]
+    painted = np.any([(distance <= 10.5) & (distance >= 4.0) for distance in distances], axis=0)
+    assert np.array_equal(masks[0] == 255, painted)
 
 
 def test_malformed_data_is_named() -> None:

@@ -22,7 +22,7 @@ grid is visible, the means of the blocks must show something, too.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +105,10 @@ IN_PATCHES: Final = 0.6
 GROUND: Final = 0.25
 
 
+# An RGB image (H, W, 3) in grey levels, as floats.
+Values = npt.NDArray[np.float32]
+
+
 class Patches(NamedTuple):
     """Shares of an image, 0..1: in flat patches and their borders, and in the largest flat patch."""
 
@@ -112,7 +116,7 @@ class Patches(NamedTuple):
     largest: float
 
 
-def structure(pixels: Pixels) -> float:
+def structure(pixels: Pixels | Values) -> float:
     """Return the distance of the most different part of an RGB image (H, W, 3) from the median of all parts.
 
     The distance is in mean colour, less an even gradient, or in strength of texture, in standard deviations predicted
@@ -127,7 +131,7 @@ def structure(pixels: Pixels) -> float:
     parts = min(PARTS, short // (PIECES * MIN_PIECE_PX))
     rows, columns = (min(MAX_PARTS, round(parts * side / short)) for side in (height, width))
     size = (columns * PIECES, rows * PIECES)
-    values = pixels.astype(np.float32)
+    values = pixels.astype(np.float32, copy=False)
     means = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32)
     level = means - _ramp(means)
     squares = np.asarray(cv2.resize(values * values, size, interpolation=cv2.INTER_AREA), np.float32)
@@ -162,14 +166,14 @@ def _apart(pieces: npt.NDArray[np.float32], rows: int, columns: int, least: floa
     return float(distances.max()) * PIECES / grain
 
 
-def step_kurtosis(pixels: Pixels) -> float:
+def step_kurtosis(pixels: Pixels | Values) -> float:
     """Return the kurtosis of the steps between neighbouring pixels of an RGB image (H, W, 3), at least 16 px a side.
 
     It is 3 for a normal distribution, and the largest of the scales, the directions and the channels.
     """
     import cv2
 
-    values, full = [], pixels.astype(np.float32)
+    values, full = [], pixels.astype(np.float32, copy=False)
     for side in SCALES_PX:
         scale = min(1.0, side / min(pixels.shape[:2]))
         size = (round(pixels.shape[1] * scale), round(pixels.shape[0] * scale))
@@ -184,12 +188,14 @@ def step_kurtosis(pixels: Pixels) -> float:
 
 def shows_something(pixels: Pixels) -> bool:
     """Return whether an RGB image (H, W, 3) shows more than one colour, a gradient, blobs without an edge, or noise."""
-    return structure(pixels) >= SOMETHING and not _has_steps_of_noise(pixels) and not is_only_blocks(pixels)
+    values = pixels.astype(np.float32)
+    return structure(values) >= SOMETHING and not _has_steps_of_noise(values) and not is_only_blocks(pixels)
 
 
 def is_coarse_noise(pixels: Pixels) -> bool:
     """Return whether the parts of an RGB image (H, W, 3) differ, but only as noise, soft blobs or blocks of a JPEG."""
-    return structure(pixels) >= SOMETHING and (_has_steps_of_noise(pixels) or is_only_blocks(pixels))
+    values = pixels.astype(np.float32)
+    return structure(values) >= SOMETHING and (_has_steps_of_noise(values) or is_only_blocks(pixels))
 
 
 def is_only_blocks(pixels: Pixels) -> bool:
@@ -224,10 +230,10 @@ def block_steps(pixels: Pixels) -> float:
     # The cut starts at an edge of a block.
     y0, x0 = (max(0, side - GRID_PX) // 2 // BLOCK_PX * BLOCK_PX for side in pixels.shape[:2])
     part = np.ascontiguousarray(pixels[y0 : y0 + GRID_PX, x0 : x0 + GRID_PX])
-    values = cv2.cvtColor(part, cv2.COLOR_RGB2YCrCb).astype(np.float32)
+    values = np.asarray(cv2.cvtColor(part, cv2.COLOR_RGB2YCrCb), np.uint8)
     ratios = []
     for axis in (0, 1):
-        steps = np.abs(np.diff(values, axis=axis)).sum(axis=2).mean(axis=1 - axis)
+        steps = _mean_steps(values, axis)
         on_grid = np.arange(len(steps)) % BLOCK_PX == BLOCK_PX - 1
         if not steps[~on_grid].any():
             return math.inf if steps.any() else 0.0
@@ -236,17 +242,40 @@ def block_steps(pixels: Pixels) -> float:
     return min(ratios)
 
 
-def _has_steps_of_noise(pixels: Pixels) -> bool:
+def _mean_steps(values: Pixels, axis: int) -> Values:
+    """Return the mean step over channels' sums between neighbours along an axis, one for each pair of lines.
+
+    The sums of `values` (H, W, 3) are exact: OpenCV adds whole numbers, much faster than NumPy adds three channels.
+    """
+    import cv2
+
+    height, width = values.shape[:2]
+    if axis == 0:
+        steps = cv2.absdiff(values[1:], values[:-1]).reshape(height - 1, -1)
+        return np.asarray(cv2.reduce(steps, 1, cv2.REDUCE_SUM, dtype=cv2.CV_32S)[:, 0] / np.float32(width), np.float32)
+    steps = cv2.absdiff(values[:, 1:], values[:, :-1]).reshape(height, -1)
+    by_channel = cv2.reduce(steps, 0, cv2.REDUCE_SUM, dtype=cv2.CV_32S).reshape(-1, 3)
+    return np.asarray(_add_channels(by_channel) / np.float32(height), np.float32)
+
+
+def _add_channels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Sum the three entries of the last axis: NumPy's reduction takes ten times as long on such a short axis."""
+    return np.asarray(values[..., 0] + values[..., 1] + values[..., 2])
+
+
+def _has_steps_of_noise(pixels: Pixels | Values) -> bool:
     low, high = NOISE_KURTOSIS
     kurtosis = step_kurtosis(pixels)
     step = largest_step(pixels)
     return low <= kurtosis <= high or step <= BAND or (kurtosis <= NO_EDGE_KURTOSIS and step <= NO_EDGE)
 
 
-def largest_step(pixels: Pixels) -> float:
+def largest_step(pixels: Pixels | Values) -> float:
     """Return the largest step between neighbouring pixels of an RGB image (H, W, 3), as a share of its range, 0..1."""
     small = _reduced(pixels, SCALES_PX[-1])
-    spread = float(np.ptp(small, axis=(0, 1)).max())
+    # Rows first: NumPy's reduction to three values takes several times as long.
+    high, low = small.max(axis=0).max(axis=0), small.min(axis=0).min(axis=0)
+    spread = float((high - low).max())
     steps = (np.abs(np.diff(small, axis=axis)) for axis in (0, 1))
     return max((float(step.max()) for step in steps if step.size), default=0.0) / max(spread, 1.0)
 
@@ -299,7 +328,9 @@ def _label_plain_areas(image: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
     median = cv2.medianBlur(np.round(image).astype(np.uint8), 3).astype(np.float32)
     smooth = cv2.GaussianBlur(cv2.transform(median, np.array(CHANNELS, np.float32)), (0, 0), PATCH_BLUR)
     across, down = (np.asarray(cv2.Sobel(smooth, cv2.CV_32F, *order, ksize=3)) / 8 for order in ((1, 0), (0, 1)))
-    inside = (across * across + down * down).max(axis=2) < PATCH_EDGE**2
+    squares = across * across + down * down
+    # NumPy's maximum over an axis of three takes ten times as long.
+    inside = np.maximum(np.maximum(squares[..., 0], squares[..., 1]), squares[..., 2]) < PATCH_EDGE**2
     return np.asarray(cv2.connectedComponents(inside.astype(np.uint8), connectivity=4)[1], np.int32)
 
 
@@ -319,9 +350,9 @@ def _flat_labels(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32])
     )
     cells = np.maximum(np.bincount(members, minlength=count), 1)
     centres = np.stack([np.bincount(members, column, count) for column in means.T], axis=1) / cells[:, None]
-    between = np.bincount(members, ((means - centres[members]) ** 2).sum(axis=1), count) / np.maximum(cells - 1, 1)
+    between = np.bincount(members, _add_channels((means - centres[members]) ** 2), count) / np.maximum(cells - 1, 1)
     # A cell of four pixels has a third more variance than the mean square about its own mean, and its mean a quarter.
-    inside = np.maximum(squares - means * means, 0).sum(axis=1) / 3
+    inside = _add_channels(np.maximum(squares - means * means, 0)) / 3
     expected = np.bincount(members, inside, count) / cells
     beyond = np.sqrt(np.maximum(between - expected, 0))
     even = (beyond <= FLAT[1]) & (between <= MAX_RATIO * expected)
@@ -334,4 +365,5 @@ def _reduced(pixels: Pixels | npt.NDArray[np.float32], short_px: int) -> npt.NDA
 
     scale = min(1.0, short_px / min(pixels.shape[:2]))
     size = (max(1, round(pixels.shape[1] * scale)), max(1, round(pixels.shape[0] * scale)))
-    return np.asarray(cv2.resize(pixels.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+    values = pixels.astype(np.float32, copy=False)
+    return np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32)

@@ -25,6 +25,8 @@ MAX_SIDE_PX = 1536
 MIN_SIDE_PX = 12
 # If every mark has this confidence, no other view is searched.
 SURE = 0.9
+# The label that may be the only one of an image.
+ALONE = "REF"
 # Minimum correlation at which a letter counts for a view.
 LEGIBLE = 0.7
 # Maximum number of views searched in addition to the image itself; each view takes as long as the image.
@@ -120,8 +122,12 @@ def _scaled(pixels: Pixels, view: View) -> Pixels:
 
 
 def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
-    certain = {mark.label for mark in _labelled_marks(marks) if mark.confidence >= SURE}
-    return certain.issuperset(labels) if labels else len(certain) >= 2
+    labelled = _labelled_marks(marks)
+    certain = {mark.label for mark in labelled if mark.confidence >= SURE}
+    if labels:
+        return certain.issuperset(labels)
+    # REF is drawn alone, or with letters that the image's own size shows at least faintly.
+    return len(certain) >= 2 or (certain == {ALONE} and len(labelled) == 1)
 
 
 def _complete(marks: Marks, labels: Sequence[str]) -> bool:

@@ -29,7 +29,7 @@ from hybrid.core.types import Fault, Finding
 from hybrid.display.loading import OTHER_BARS, loading_shown_by
 from hybrid.log.codec import codec
 from hybrid.plugins.registry import load
-from hybrid.serving import supervisor
+from hybrid.serving import supervisor, worker_process
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.protocol import ToolRequest
@@ -290,6 +290,19 @@ async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libra
     output = await ask(make(), [{"fault": "environment", "marks": name} for name in names])
     seen = (None, "a-key-of-this-test", "1")
     assert texts(output) == [f"ToolError: the tool failed: ValueError: {item}" for item in seen]
+
+
+@pytest.mark.parametrize(
+    ("machine", "given", "threads"), [("x86_64", "", "1"), ("x86_64", "8", "8"), ("arm64", "", "")]
+)
+def test_numpy_has_one_thread_in_a_worker_unless_the_user_sets_more(
+    monkeypatch: pytest.MonkeyPatch, machine: str, given: str, threads: str
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    monkeypatch.delenv(worker_process.BLAS_THREADS, raising=False)
+    if given:
+        monkeypatch.setenv(worker_process.BLAS_THREADS, given)
+    assert worker_process._environment().get(worker_process.BLAS_THREADS, "") == threads
 
 
 @pytest.mark.system

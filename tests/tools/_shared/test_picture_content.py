@@ -13,6 +13,7 @@ from tools._shared.picture_content import (
     is_flat,
     is_only_blocks,
     is_patchwork,
+    largest_step,
     shows_something,
     structure,
 )
@@ -275,3 +276,25 @@ def test_bands_of_a_gradient_show_nothing() -> None:
         level = 250 * (0.3 * down / size[0] + 0.7 * across / size[1])
         picture = np.broadcast_to((level // 16 * 16)[..., None], (*size, 3)).astype(np.uint8)
         assert not shows_something(picture)
+
+
+@pytest.mark.parametrize("size", [(48, 64), (61, 203), (1100, 40)])
+def test_steps_of_blocks_are_those_of_floats(size: tuple[int, int]) -> None:
+    picture = noise("colours", *size, 3)
+    values = cv2.cvtColor(picture, cv2.COLOR_RGB2YCrCb)
+    y0 = max(0, size[0] - 1024) // 2 // 8 * 8
+    part = values[y0 : y0 + 1024].astype(np.float32)
+    ratios = []
+    for axis in (0, 1):
+        steps = np.abs(np.diff(part, axis=axis)).sum(axis=2).mean(axis=1 - axis)
+        on_grid = np.arange(len(steps)) % 8 == 7
+        ratios.append(float((steps[on_grid].mean() + 0.1) / (steps[~on_grid].mean() + 0.1)))
+    assert block_steps(picture) == min(ratios)
+
+
+def test_the_largest_step_is_that_of_plain_reductions() -> None:
+    picture = cv2.GaussianBlur(noise("enlarged", 96, 120, 5), (0, 0), 2)
+    values = picture.astype(np.float32)
+    small = cv2.resize(values, (160, 128), interpolation=cv2.INTER_AREA) if min(picture.shape[:2]) > 128 else values
+    spread = np.ptp(small, axis=(0, 1)).max()
+    assert largest_step(picture) == max(np.abs(np.diff(small, axis=axis)).max() for axis in (0, 1)) / spread
