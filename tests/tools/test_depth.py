@@ -107,6 +107,23 @@ def test_one_row_never_gives_confidence(evidence: float, rows: float):
     assert (ranking.nearest is None) == (evidence < 0.001)
 
 
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_small_picture_lowers_the_confidence_and_keeps_the_claim(learned: bool, depth_checkpoint: Checkpoints):
+    image = item("Relative_Depth", 0, 0).images[0]
+    ask = DepthCues().run
+    if learned:
+        ask = started(depth_checkpoint("depth_anything")).run
+    answers = []
+    for side in (320, 96, 64):
+        small = cv2.resize(image, (side * 4 // 3, side), interpolation=cv2.INTER_AREA)
+        points = (PointArg(x=side * 0.6, y=side * 0.9), PointArg(x=side * 0.7, y=side * 0.15))
+        (evidence,) = ask([Request((np.asarray(small, np.uint8),), DepthArgs(points=points))])
+        answers.append((evidence.data["nearer_index"], evidence.confidence))
+    assert {nearer for nearer, _ in answers} <= {0, 1}
+    assert answers[1][1] < 0.66 or learned
+    assert 0.5 < answers[2][1] < 0.57
+
+
 # Cues
 
 
