@@ -32,7 +32,7 @@ from tools._shared.boxes import corners, overlap, shared_area
 from tools._shared.grabcut import cut, distinctness
 from tools._shared.known_answers import box_arg
 from tools._shared.overlay import PALETTE, overlay
-from tools._shared.picture_content import is_patchwork, shows_something
+from tools._shared.picture_content import is_patchwork, shows_something, support_by_size
 from tools._shared.wording import wording_of
 from tools.detection.rules import ThingName, seen_from
 
@@ -146,7 +146,9 @@ class BoxFit(WeightFree[LocalizationArgs]):
         boxes = [candidate.box for candidate in candidates]
         common = cut_shared(remove_marks(pixels, drawn_marks(request)), boxes) if len(boxes) > 1 else None
         overlaps = [overlap(candidate.box, common) if common else 0.0 for candidate in candidates]
-        fit = judge(overlaps, candidates, WEIGHT_FREE_CERTAIN)
+        chance = 1 / max(2, len(candidates))
+        most_certain = chance + max(0.0, WEIGHT_FREE_CERTAIN - chance) * support_by_size(pixels)
+        fit = judge(overlaps, candidates, most_certain)
         basis = "colours of what the boxes share; the name is not understood"
         return report(request, candidates, fit, [] if common is None else [("colour cut", common)], basis)
 

@@ -3,9 +3,9 @@
     ask_empty(load("tools", "depth"), DepthCues())     # `hybrid tools check depth` prints them
 
 The pictures of the tool's first known answer are replaced: by one colour, by a gradient (even or radial, in bands,
-compressed, or with grain), by noise (fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard,
-by pictures of few pixels, or all by the same picture. In a further question, all points and boxes of the known answer
-are moved to one place. `Tool.claims` defines what counts as a claim.
+compressed, or with grain), by noise (fine, blurred, of squares, compressed, or of a falling spectrum), by a chessboard
+or rows of dots, by pictures of few pixels, or all by the same picture. In a further question, all points and boxes of
+the known answer are moved to one place. `Tool.claims` defines what counts as a claim.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ SQUARES_PX: Final = (2, 8, 20, 32, 48)
 # Radius of a blur, as a share of the short side: the noise then has soft blobs, and no edge.
 BLUR: Final = 0.08
 CHESS_PX: Final = 24
+DOTS_PX: Final = 20
 JPEG_QUALITY: Final = 10
 # Exponents of noise whose spectrum falls with the frequency: it has light and dark areas like a photograph, but no
 # edges.
@@ -107,6 +108,7 @@ def empty_questions(tool: Tool) -> Iterator[tuple[str, CheckCase]]:
             yield f"{colour} noise of {side} px squares", pose(_noise(seed, side))
     yield "blurred noise", pose(_blurred(SEEDS[0]))
     yield "a chessboard", pose(_chessboard)
+    yield "a pattern of dots", pose(_dots)
     yield "compressed noise", pose(_compress(_noise(SEEDS[0])))
     for exponent in EXPONENTS:
         for colour, seed in (("coloured", SEEDS[0]), ("grey", SEEDS[1])):
@@ -173,6 +175,13 @@ def _chessboard(height: int, width: int) -> Pixels:
     """Return black and white squares."""
     dark = (np.arange(height)[:, None] // CHESS_PX + np.arange(width)[None] // CHESS_PX) % 2
     return np.broadcast_to((dark * 255).astype(np.uint8)[..., None], (height, width, 3)).copy()
+
+
+def _dots(height: int, width: int) -> Pixels:
+    """Return dark dots in rows on a light ground: every place has equals a period away."""
+    down, across = np.mgrid[:height, :width] % DOTS_PX - DOTS_PX / 2
+    level = np.where(np.hypot(down, across) < DOTS_PX / 3, 60, 220)
+    return np.broadcast_to(level.astype(np.uint8)[..., None], (height, width, 3)).copy()
 
 
 def _blurred(seed: int) -> Draw:

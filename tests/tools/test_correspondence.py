@@ -85,6 +85,21 @@ def test_pictures_without_texture_are_undecided(shape: tuple[int, int, int]) -> 
     assert [picture.pixels.shape for picture in evidence.pictures] == [shape, shape]
 
 
+@pytest.mark.parametrize("size", [(64, 64), (160, 200)])
+def test_places_of_a_repeated_pattern_are_undecided(size: tuple[int, int]) -> None:
+    down, across = np.mgrid[: size[0], : size[1]]
+    dot = (np.hypot(down % 20 - 10, across % 20 - 10) < 6)[..., None]
+    images = tuple(np.where(dot, ink, 60).repeat(3, axis=2).astype(np.uint8) for ink in (200, 230))
+    place, other = (size[1] * 0.4, size[0] * 0.6), (size[1] * 0.8, size[0] * 0.2)
+    point = PointArg(x=place[0], y=place[1])
+    evidence = ask((images[0], images[1]), CorrespondenceArgs(point=point, candidates=at(place, other)))
+    assert evidence.data["best"] is None
+    assert evidence.data["best_index"] is None
+    assert evidence.data["method"] == "none"
+    assert evidence.confidence <= 0.5
+    assert ask((images[0], images[1]), CorrespondenceArgs(point=point)).data["transferred_px"] is None
+
+
 # Parts
 
 spots = st.lists(st.builds(Spot, st.none(), st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=5)

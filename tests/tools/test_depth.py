@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import cv2
@@ -105,6 +106,28 @@ def test_one_row_never_gives_confidence(evidence: float, rows: float):
     ranking = rank_by_cues([evidence, 0], [Spot("A", 0, 50 + rows), Spot("B", 90, 50)], 100)
     assert ranking.confidence <= 0.6
     assert (ranking.nearest is None) == (evidence < 0.001)
+
+
+def ask_small(run: Callable[[list[Request[DepthArgs]]], list[Evidence]], side: int) -> Evidence:
+    """Ask about a low and a high point of a rendered scene with this short side in pixels."""
+    image = item("Relative_Depth", 0, 0).images[0]
+    small = cv2.resize(image, (side * 4 // 3, side), interpolation=cv2.INTER_AREA)
+    points = (PointArg(x=side * 0.6, y=side * 0.9), PointArg(x=side * 0.7, y=side * 0.15))
+    return run([Request((np.asarray(small, np.uint8),), DepthArgs(points=points))])[0]
+
+
+def test_a_small_picture_lowers_the_confidence_and_keeps_the_claim():
+    large, small, smallest = (ask_small(DepthCues().run, side) for side in (320, 96, 64))
+    assert {evidence.data["nearer_index"] for evidence in (large, small, smallest)} == {0}
+    assert large.confidence > 0.8
+    assert 0.58 < small.confidence < 0.66
+    assert 0.5 < smallest.confidence < 0.56
+
+
+def test_a_small_picture_lowers_the_confidence_of_a_network_too(depth_checkpoint: Checkpoints):
+    evidence = ask_small(started(depth_checkpoint("depth_anything")).run, 64)
+    assert evidence.data["nearer_index"] is not None
+    assert 0.5 < evidence.confidence < 0.58
 
 
 # Cues

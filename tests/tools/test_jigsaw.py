@@ -14,7 +14,21 @@ from hybrid.core.errors import ToolError
 from hybrid.core.images import decode
 from hybrid.serving.contract import text_complaints
 from hybrid.tool import Pixels
-from tools.jigsaw import RELATED, UNSEEN, JigsawArgs, Opinion, SeamCosts, correlation, decide, report, solve, vote
+from tools.jigsaw import (
+    CONTINUES,
+    DOUBTFUL_SEAM,
+    RELATED,
+    UNSEEN,
+    JigsawArgs,
+    Opinion,
+    SeamCosts,
+    correlation,
+    decide,
+    report,
+    solve,
+    vote,
+    weigh_seams,
+)
 from tools.jigsaw.checks import CHECKS
 
 
@@ -72,6 +86,30 @@ def test_rounding_does_not_decide_between_pieces_of_one_ground_and_a_faint_line_
     evidence = solve((ramp, rounded, exact))
     assert evidence.data["candidates"][0]["ncc"] > RELATED
     assert evidence.data["best"] is None
+
+
+def test_noise_with_seams_that_nobody_sees_decides_nothing() -> None:
+    # Compression hides the seams, so that only chance distinguishes the pieces.
+    for seed in range(4):
+        rng = np.random.default_rng((seed, 11))
+        images = []
+        for _ in range(3):
+            noise = np.clip(128 + 40 * rng.normal(size=(64, 64, 1)), 0, 255).astype(np.uint8).repeat(3, axis=2)
+            _, data = cv2.imencode(".jpg", noise, [cv2.IMWRITE_JPEG_QUALITY, 10])
+            images.append(np.asarray(cv2.imdecode(data, cv2.IMREAD_COLOR), np.uint8).copy())
+        pieces = [image[32:, 32:].copy() for image in images[1:]]
+        images[0][32:, 32:] = 0
+        assert solve((images[0], *pieces)).data["best"] is None, seed
+
+
+def test_a_visible_seam_lowers_the_confidence() -> None:
+    reference, piece, other = puzzle(3, count=2, right=0)
+    (_, at, _), (_, beside, _) = vote((reference, piece, other))[0]
+    confidences = []
+    for step in (DOUBTFUL_SEAM, (DOUBTFUL_SEAM + CONTINUES) / 2, CONTINUES):
+        fitted = [(piece, at, SeamCosts(3.0, 0.95, step)), (other, beside, SeamCosts(30.0, 0.1, 9.0))]
+        confidences.append(weigh_seams((reference, piece, other), fitted).confidence)
+    assert confidences == pytest.approx([0.99, 0.745, 0.5])
 
 
 def test_four_pieces_and_a_second_opinion_fit_into_the_text_of_a_tool():

@@ -56,6 +56,15 @@ def test_equal_features_leave_a_tie(backend: SecondOpinion):
     assert same.data["cosine"][0] == pytest.approx(same.data["cosine"][1], abs=1e-6)
 
 
+def test_the_network_is_not_asked_about_pieces_that_show_nothing(backend: SecondOpinion):
+    noise = np.random.default_rng(0).integers(0, 256, (3, *TIED[1].shape), dtype=np.uint8)
+    level = [np.full(TIED[1].shape, grey, np.uint8) for grey in (90, 92)]
+    for pieces in (noise[:2], level):
+        (evidence,) = backend.run([Request((TIED[0], *pieces), JigsawArgs())])
+        assert evidence.data["by"] == "seams"
+        assert evidence.data["cosine"] is None
+
+
 def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_only(backend: SecondOpinion):
     assert len(backend.prepare(Request(TIED, JigsawArgs())).wholes) == 2
     for index in range(2):

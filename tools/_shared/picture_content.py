@@ -60,6 +60,12 @@ VISIBLE_GRID: Final = 1.7
 BLOCK_KURTOSIS: Final = 4.6
 BLOCK_STEP: Final = 0.32
 BLOCK_STRUCTURE: Final = 3.5
+# Ratio of the steps from which the blocks are bare: within them is almost nothing, as after strong compression of a
+# gradient. It is at most 2.8 in 209 photographs, also at 48 px and quality 10. Bare blocks show something from this
+# largest step between their means, as a share of the range: it is at most 0.63 in gradients of at least 64 px, and
+# near 1 in a drawing whose parts are on such a grid.
+BARE_GRID: Final = 4.0
+BARE_STEP: Final = 0.65
 # Smallest number of blocks along the short side whose structure counts: with 20, half of the photographs fall below.
 STRUCTURE_BLOCKS: Final = 28
 # With fewer blocks along the short side, the kurtosis depends on chance, and only one below that of even steps shows
@@ -81,11 +87,17 @@ NO_EDGE_KURTOSIS: Final = 5.5
 # Largest step, measured in the same way, of a gradient in bands, whatever the kurtosis. It is at least 0.43 in 209
 # photographs.
 BAND: Final = 0.08
+# Largest step of a gradient in bands whose values only rise, or only fall, along every line, and the smallest share of
+# the steps, at `MONOTONY_PX`, that do so. The share is at most 0.35 in 209 photographs, 0.79 if a disc with a tenth of
+# the range lies on a gradient, and 1 for bands.
+BANDED: Final = 0.35
+MONOTONE: Final = 0.95
+MONOTONY_PX: Final = 64
 # Smallest variance of a colour step, in squared grey levels: rounding is not a step.
 STEP_VARIANCE: Final = 0.3
-# Patches: short sides, px, to which the image is reduced, the second only if that shrinks it further; blur before
-# gradients; gradient of an edge per px, in grey levels.
-PATCHES_PX: Final = (256, 128)
+# Patches: short sides, px, to which the image is reduced, each only if that shrinks it further; blur before gradients;
+# gradient of an edge per px, in grey levels.
+PATCHES_PX: Final = (256, 128, 64, 48)
 SHRUNK: Final = 1.17
 PATCH_BLUR: Final = 0.8
 PATCH_EDGE: Final = 4.0
@@ -98,9 +110,23 @@ FLAT: Final = (0.5, 3.0)
 MAX_RATIO: Final = 5.0
 # Distance, px, from a flat patch within which a pixel belongs to its border.
 BORDER_PX: Final = 3
-# Smallest share of the image in flat patches and their borders. It is at most 0.35 in 209 photographs (0.54 if these
-# are reduced to a short side of 64 px), 0.42 in 100 rendered scenes and 0.30 in 300 pictures of rendered paints.
+# Smallest share of the image in flat patches and their borders. It is at most 0.36 in 209 photographs and 0.52 in
+# rendered scenes and paints.
 IN_PATCHES: Final = 0.6
+# Share in flat patches from which a picture is doubtful: it is at most 0.36 in 209 photographs and 0.4 in rendered
+# scenes.
+DOUBTFUL: Final = 0.42
+# Short sides, px, between which a picture's size supports little and all of a confidence. Under strong compression,
+# noise, gradients and patches of up to 80 px have the same blocks as photographs of that size, by every measure here.
+SMALL_PX: Final = (64, 160)
+SMALL_SUPPORT: Final = 0.15
+# Smallest correlation of a picture with itself, shifted by a period, at which it repeats itself, and the drop of the
+# correlation on the way there.
+REPEATS: Final = 0.9
+DROP: Final = 0.15
+REPEAT_PX: Final = 96
+# Largest period, as a share of the side.
+PERIOD: Final = 0.55
 # Share of the image from which a patch is the ground of the others.
 GROUND: Final = 0.25
 
@@ -208,7 +234,8 @@ def is_only_blocks(pixels: Pixels) -> bool:
     rows, columns = (side // BLOCK_PX for side in pixels.shape[:2])
     cropped = pixels[: rows * BLOCK_PX, : columns * BLOCK_PX]
     means = np.asarray(cv2.resize(cropped, (columns, rows), interpolation=cv2.INTER_AREA), np.uint8)
-    if largest_step(means) < BLOCK_STEP:
+    step = largest_step(means)
+    if step < BLOCK_STEP or (ratio >= BARE_GRID and step < BARE_STEP):
         return True
     if math.isinf(ratio):  # A drawing whose parts are on a grid of 8 px, as a sprite
         return False
@@ -267,7 +294,20 @@ def _has_steps_of_noise(pixels: Pixels | Values) -> bool:
     low, high = NOISE_KURTOSIS
     kurtosis = step_kurtosis(pixels)
     step = largest_step(pixels)
-    return low <= kurtosis <= high or step <= BAND or (kurtosis <= NO_EDGE_KURTOSIS and step <= NO_EDGE)
+    if low <= kurtosis <= high or step <= BAND or (kurtosis <= NO_EDGE_KURTOSIS and step <= NO_EDGE):
+        return True
+    return step <= BANDED and monotony(pixels) >= MONOTONE
+
+
+def monotony(pixels: Pixels) -> float:
+    """Return which share, 0..1, of the steps along the lines of an RGB image (H, W, 3) has their line's direction.
+
+    It is 1 for an even gradient, with bands or without, and near 0 for lines that rise as much as they fall.
+    """
+    small = _reduced(pixels, MONOTONY_PX)
+    steps = [np.diff(small, axis=axis) for axis in (0, 1)]
+    total = sum(float(np.abs(step).sum()) for step in steps)
+    return sum(float(np.abs(step.sum(axis=axis)).sum()) for axis, step in enumerate(steps)) / max(total, 1e-9)
 
 
 def largest_step(pixels: Pixels | Values) -> float:
@@ -291,17 +331,60 @@ def is_patchwork(pixels: Pixels) -> bool:
     return patches.covered >= IN_PATCHES and patches.largest < GROUND
 
 
+def support_by_size(pixels: Pixels) -> float:
+    """Return the share, 0..1, of a confidence above chance that the size of an RGB image (H, W, 3) supports."""
+    (low, high), short = SMALL_PX, min(pixels.shape[:2])
+    return float(np.clip(SMALL_SUPPORT + (1 - SMALL_SUPPORT) * (short - low) / (high - low), SMALL_SUPPORT, 1))
+
+
+def support_by_shading(pixels: Pixels) -> float:
+    """Return the share, 0..1, of a confidence above chance that remains where much of an image may be flat patches."""
+    return float(np.clip((IN_PATCHES - find_patches(pixels).covered) / (IN_PATCHES - DOUBTFUL), 0, 1))
+
+
+def repeats(pixels: Pixels) -> bool:
+    """Return whether an RGB image (H, W, 3) repeats itself, as a chessboard: then any place has several equals.
+
+    Its correlation with itself, over the overlap, falls with the shift and rises again to nearly 1 at a period. That
+    of a photograph does not rise again so far.
+    """
+    channels = _reduced(pixels, REPEAT_PX)
+    # The channel with most contrast: two colours may be equally bright.
+    small = channels[..., int(np.argmax(channels.std(axis=(0, 1))))]
+    if min(small.shape) < MIN_SIDE_PX or float(small.std()) < 1:
+        return False
+    similar = _self_correlation(small - small.mean())
+    # Along each line of shifts from none, the drop so far and the correlation after it.
+    lines = [similar[0], similar[:, 0], np.diagonal(similar)]
+    return any(bool(((line >= REPEATS) & (line - np.minimum.accumulate(line) >= DROP)).any()) for line in lines)
+
+
+def _self_correlation(plane: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Return the correlation of a plane (h, w) of mean 0 with itself shifted by (down, right) px, up to `PERIOD`."""
+    height, width = plane.shape
+    size = (2 * height, 2 * width)
+    spectrum, squares, ones = (np.fft.rfft2(part, size) for part in (plane, plane**2, np.ones_like(plane)))
+
+    def correlate(first: npt.NDArray[np.complex128], second: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
+        shifted = np.fft.irfft2(first.conj() * second, size)
+        return np.asarray(shifted[: max(2, int(PERIOD * height)), : max(2, int(PERIOD * width))], np.float64)
+
+    energies = np.sqrt(np.maximum(correlate(ones, squares) * correlate(squares, ones), 1e-9))
+    return correlate(spectrum, spectrum) / energies
+
+
 def find_patches(pixels: Pixels) -> Patches:
     """Return how much of an RGB image (H, W, 3) is in flat patches, at the size at which most of it is.
 
-    The smaller size averages grain and the ringing of a JPEG away, and the larger one keeps small patches.
+    Smaller sizes average grain, blur and the ringing of a JPEG away, and larger ones keep small patches.
     """
-    large, small = PATCHES_PX
-    image = _reduced(pixels, large)
+    image = _reduced(pixels, PATCHES_PX[0])
     found = _patches_of(image)
-    if found.covered >= IN_PATCHES or min(image.shape[:2]) < SHRUNK * small:
-        return found
-    return max(found, _patches_of(_reduced(image, small)))
+    for short_px in PATCHES_PX[1:]:
+        if found.covered >= IN_PATCHES or min(image.shape[:2]) < SHRUNK * short_px:
+            break
+        found = max(found, _patches_of(_reduced(image, short_px)))
+    return found
 
 
 def _patches_of(image: npt.NDArray[np.float32]) -> Patches:

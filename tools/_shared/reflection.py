@@ -15,6 +15,7 @@ import numpy as np
 
 from hybrid.core.types import Box
 from hybrid.marks.marks import Marks
+from tools._shared.robust_fit import fit_model
 from tools._shared.view_matches import Matches, MatchView, Views, match_views, to_frame
 
 # Minimum number of matches on one epipolar geometry at which no mirrored view is tried.
@@ -71,7 +72,7 @@ def verified(matches: Matches, views: Views) -> int:
         to_frame(points, _original_size(view))
         for points, view in zip((matches.first, matches.second), views, strict=True)
     )
-    _, mask = cv2.findFundamentalMat(first_points, second_points, cv2.USAC_MAGSAC, INLIER, 0.999, 2000)
+    _, mask = fit_model(cv2.findFundamentalMat, first_points, second_points, cv2.USAC_MAGSAC, INLIER, 0.999, 2000)
     return 0 if mask is None else int((np.asarray(mask) > 0).sum())
 
 

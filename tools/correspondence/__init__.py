@@ -33,7 +33,7 @@ from tools._shared.flat_pairs import NEAR, SIZES, agreeing, flat_pair, wrong_mat
 from tools._shared.known_answers import expects, known_item, number, point_args
 from tools._shared.match_models import LearnedPairs
 from tools._shared.pair_picture import DrawnPoint, dot_colours, draw_view, thinned
-from tools._shared.picture_content import is_patchwork, shows_something
+from tools._shared.picture_content import is_patchwork, repeats, shows_something
 from tools._shared.reflection import match_either_hand
 from tools._shared.view_matches import FRAME_PX, Matches, MatchView, view_of
 from tools._shared.wording import wording_of
@@ -152,9 +152,13 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
             # In an image that shows nothing, or only flat patches, similar descriptors prove nothing, but matches do.
             if not all(map(shows_something, request.images)) or any(map(is_patchwork, request.images)):
                 return [math.nan] * len(candidates)
+            if all(map(repeats, request.images)):
+                return [math.nan] * len(candidates)
             return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
 
-        choice = choose(transfers(position, matches, sizes), compare, candidates, float(np.hypot(*sizes[1])))
+        # In a picture that repeats itself, only its border tells equal places apart.
+        ranked = [] if all(map(repeats, request.images)) else transfers(position, matches, sizes)
+        choice = choose(ranked, compare, candidates, float(np.hypot(*sizes[1])))
         # If a mark may be misplaced, the choice becomes a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
         chance = 1 / max(2, len(candidates))

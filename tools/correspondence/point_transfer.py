@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tools._shared.args import Spot
+from tools._shared.robust_fit import fit_model
 from tools._shared.view_matches import MIN_SIDE_PX, Matches, Points, Sizes, Views, from_frame, root_sift, to_frame
 
 # x and y in pixels.
@@ -93,8 +94,8 @@ def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
 def _homography(query: Points, first_points: Points, second_points: Points, near: Numbers) -> Transfer | None:
     import cv2
 
-    matrix, mask = cv2.findHomography(
-        first_points, second_points, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999
+    matrix, mask = fit_model(
+        cv2.findHomography, first_points, second_points, cv2.USAC_MAGSAC, INLIER, maxIters=5000, confidence=0.9999
     )
     if matrix is None or mask is None:
         return None
@@ -111,8 +112,13 @@ def _homography(query: Points, first_points: Points, second_points: Points, near
 def _local_affine(query: Points, first_points: Points, second_points: Points, near: Numbers) -> Transfer | None:
     import cv2
 
-    matrix, mask = cv2.estimateAffine2D(
-        first_points[near], second_points[near], method=cv2.RANSAC, ransacReprojThreshold=LOCAL, maxIters=2000
+    matrix, mask = fit_model(
+        cv2.estimateAffine2D,
+        first_points[near],
+        second_points[near],
+        method=cv2.RANSAC,
+        ransacReprojThreshold=LOCAL,
+        maxIters=2000,
     )
     if matrix is None or mask is None:
         return None

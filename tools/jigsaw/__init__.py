@@ -142,6 +142,10 @@ ONE_COLOUR = 1.0
 # Step ratio above which a seam is an edge. It is at most 2.9 for the right piece of generated puzzles, trimmed by up to
 # 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
+# Step ratio from which a seam is doubtful; the confidence falls from here to `CONTINUES`, where an edge is sure.
+DOUBTFUL_SEAM = 3.0
+# Lead in L1 over another candidate, as a ratio, at which colours decide although the lines fit by chance.
+COLOUR_LEAD = 1.5
 # Mean difference across the seams, L*a*b* units, that nobody sees: a grey level is about 0.4.
 UNSEEN = 0.25
 
@@ -290,10 +294,17 @@ def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> floa
     return float(np.mean(ratios)) if ratios else None
 
 
-def fits_by_chance(reference: Pixels, candidate: Pixels, at: PiecePosition, costs: SeamCosts) -> bool:
-    """Return whether the seams are visible, and the lines in place differ about as much as shifted ones."""
+def fits_by_chance(
+    reference: Pixels, candidate: Pixels, at: PiecePosition, costs: SeamCosts, others: Sequence[SeamCosts]
+) -> bool:
+    """Return whether the lines in place differ about as much as shifted ones, in seams that are visible or noise.
+
+    Seams that are not visible fit by chance, as noise does, if another candidate (`others`) fits about as well.
+    """
     ratio = shift_ratio(reference, candidate, at)
-    return costs.step_ratio > VISIBLE and ratio is not None and ratio > BY_CHANCE
+    if ratio is None or ratio <= BY_CHANCE:
+        return False
+    return costs.step_ratio > VISIBLE or min(other.l1 for other in others) < COLOUR_LEAD * costs.l1
 
 
 def compose(reference: Pixels, candidate: Pixels, at: PiecePosition) -> Pixels:
@@ -321,7 +332,9 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         """Return the vote and the network's input. Raises `ToolError` like `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        undecided = puzzle[0] if puzzle[1].confidence < DECIDED else ()
+        # Features of pieces that show nothing differ, too, but prove nothing.
+        open_ = puzzle[1].confidence < DECIDED and any(shows_something(piece) for piece, _, _ in puzzle[0])
+        undecided = puzzle[0] if open_ else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
@@ -375,15 +388,27 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
         piece = picture[trim_px : picture.shape[0] - trim_px, trim_px : picture.shape[1] - trim_px]
         start = PiecePosition(corner.x + trim_px, corner.y + trim_px)
         fitted.append((piece, start, seam_costs(reference, piece, start)))
-    verdict = decide([costs for _, _, costs in fitted])
+    return fitted, weigh_seams(images, fitted)
+
+
+def weigh_seams(images: Sequence[Pixels], fitted: Sequence[tuple[Pixels, PiecePosition, SeamCosts]]) -> SeamVerdict:
+    """Return the vote of the seams, undecided where the pictures are no evidence, and less sure of a visible seam."""
+    reference, costs = images[0], [fit for _, _, fit in fitted]
+    verdict, chance = decide(costs), 1 / len(fitted)
     # In noise any line fits any other equally well, up to chance. The hole is excluded from the test.
-    related = max(costs.ncc for _, _, costs in fitted) >= RELATED
-    continues = min(costs.step_ratio for _, _, costs in fitted) <= CONTINUES
+    related = max(fit.ncc for fit in costs) >= RELATED
+    continues = min(fit.step_ratio for fit in costs) <= CONTINUES
+    height = reference.shape[0]
     empty = not related and not shows_something(reference[: height - height // 2])
-    empty = empty or fit_alike(images, [costs for _, _, costs in fitted])
-    if not continues or empty or (verdict.best is not None and fits_by_chance(reference, *fitted[verdict.best])):
-        verdict = SeamVerdict(None, 0, 0.0, 1 / len(fitted))
-    return fitted, verdict
+    undecided = SeamVerdict(None, 0, 0.0, chance)
+    if verdict.best is None or not continues or empty or fit_alike(images, costs):
+        return verdict if verdict.best is None else undecided
+    others = [fit for number, fit in enumerate(costs) if number != verdict.best]
+    if fits_by_chance(reference, *fitted[verdict.best], others):
+        return undecided
+    doubt = (costs[verdict.best].step_ratio - DOUBTFUL_SEAM) / (CONTINUES - DOUBTFUL_SEAM)
+    share = float(np.clip(1 - doubt, 0, 1))
+    return verdict._replace(confidence=chance + (verdict.confidence - chance) * share)
 
 
 def fit_alike(images: Sequence[Pixels], fits: Sequence[SeamCosts]) -> bool:

@@ -29,6 +29,7 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.outputs import schema_of
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
+from tools._shared.picture_content import shows_something
 from tools._shared.wording import wording_of
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 
@@ -87,7 +88,9 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
         return Marks()
     if args.colors:
         return seen_in(pixels, AS_IS, lambda scaled: find_colored_boxes(scaled, args.colors))
-    return find_at_any_size(pixels, args.labels, args.kind)
+    marks = find_at_any_size(pixels, args.labels, args.kind)
+    # Noise has rings and letters by chance, and compression makes them clearer; a mark on any ground is an edge.
+    return marks if not all_marks(marks) or shows_something(pixels) else Marks()
 
 
 def marks_for_data(marks: Marks) -> Marks:

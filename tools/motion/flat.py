@@ -14,6 +14,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tools._shared.robust_fit import fit_model
+
 Array = npt.NDArray[np.float64]
 MapKind = Literal["shift", "zoom", "plane"]
 
@@ -42,8 +44,8 @@ def flat_map(first_points: Array, second_points: Array) -> FlatMap:
     """Fit the homography from points (N, 2) of the first view to those of the second; infinite errors if none fits."""
     import cv2
 
-    matrix, mask = cv2.findHomography(
-        first_points, second_points, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999
+    matrix, mask = fit_model(
+        cv2.findHomography, first_points, second_points, cv2.USAC_MAGSAC, 2.0, maxIters=5000, confidence=0.9999
     )
     if matrix is None or mask is None or abs(float(np.linalg.det(matrix))) < 1e-12:
         return FlatMap(np.full(len(first_points), np.inf), "plane")

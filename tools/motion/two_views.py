@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from tools._shared.robust_fit import fit_model
 from tools._shared.view_matches import FRAME_PX, Matches
 from tools.motion.flat import REACH, FlatMap, MapKind, flat_map, flat_wins, same_hand, sampson
 
@@ -112,7 +113,9 @@ def _motion(first_points: Array, second_points: Array, mapping: FlatMap, focal_r
 
     focal = focal_ratio * FRAME_PX
     camera = np.diag([focal, focal, 1.0])
-    essential, mask = cv2.findEssentialMat(first_points, second_points, camera, cv2.USAC_MAGSAC, 0.999, INLIER)
+    essential, mask = fit_model(
+        cv2.findEssentialMat, first_points, second_points, camera, cv2.USAC_MAGSAC, 0.999, INLIER
+    )
     if essential is None or np.shape(essential) != (3, 3) or mask is None:
         return None
     inliers = np.asarray(mask).ravel() > 0

@@ -36,7 +36,7 @@ from tools._shared.diffusers_parts import load_parts
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import expects, point_args
 from tools._shared.overlay import PALETTE, overlay
-from tools._shared.picture_content import is_patchwork, shows_something
+from tools._shared.picture_content import is_patchwork, shows_something, support_by_size
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools._shared.wording import wording_of
 from tools.reflectance.cues import (
@@ -253,7 +253,8 @@ def evidence_of(
     levels: Sequence[float | None] = (None,) * len(spots)
     certainty, index, chances = 0.3, None, None
     if verdict is not None:
-        certainty = 1 / 3 + max(0.0, verdict.confidence - 1 / 3) * min(spot.confidence for spot in spots)
+        share = min(spot.confidence for spot in spots) * support_by_size(request.images[0])
+        certainty = 1 / 3 + max(0.0, verdict.confidence - 1 / 3) * share
         index, levels = {"first": 0, "second": 1}.get(verdict.choice), verdict.levels
         chances = {"first_darker": verdict.first, "second_darker": verdict.second, "same": verdict.same}
     data: dict[str, Json] = {

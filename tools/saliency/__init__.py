@@ -33,7 +33,7 @@ from tools._shared.dense_features import FeatureInput
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import box_arg, coloured, expects, pattern
 from tools._shared.overlay import PALETTE, WHITE, overlay
-from tools._shared.picture_content import is_patchwork, shows_something
+from tools._shared.picture_content import is_patchwork, shows_something, support_by_size
 from tools._shared.wording import wording_of
 from tools.saliency.background import over, superpixels
 from tools.saliency.cues import SaliencyMap, stretch, without_lines
@@ -187,7 +187,7 @@ def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: Sal
         outlines = [outline_region(seen, region) for region in regions]
         names = [str(number) for number in range(1, len(regions) + 1)]
         ranked = rank_boxes([box for box, _ in outlines], names, regions, [clear for _, clear in outlines])
-    certainty = confidence(ranked)
+    certainty = UNDECIDED + (confidence(ranked) - UNDECIDED) * support_by_size(seen)
     text, data = describe(ranked, size, basis, certainty, count), _data(ranked, saliency, size, count)
     # Draw the most salient last, on top.
     labelled_boxes = [

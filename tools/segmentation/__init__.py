@@ -28,7 +28,7 @@ from tools._shared.args import PointArg, RegionArg, Spot, marker_labels, read_bo
 from tools._shared.boxes import corners
 from tools._shared.known_answers import BALL, CUBE, ball_and_cube, box_arg, number, point_args, pop_out_scene
 from tools._shared.overlay import overlay
-from tools._shared.picture_content import is_patchwork, shows_something
+from tools._shared.picture_content import is_patchwork, shows_something, support_by_size
 from tools._shared.wording import wording_of
 from tools.segmentation.cues import contrast, cut_out, is_one_colour
 from tools.segmentation.models import MaskOutput, SegmentationPrompt, Segmenter, segmenter
@@ -108,7 +108,7 @@ class GrabCut(WeightFree[SegmentationArgs]):
             # Nothing is found, so there is no outline to doubt.
             mask, cut_off = np.zeros_like(mask), False
         clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
-        certainty = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0)
+        certainty = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0) * support_by_size(pixels)
         basis = "colour alone (GrabCut)"
         if cut_off:
             basis += "; it runs along the edge of what was searched, so part of its outline is no edge of a thing"

@@ -52,7 +52,7 @@ class GuessArgs(Args):
     """No arguments."""
 
 
-@pytest.mark.parametrize(("claims", "claimed"), [(Claims(("best",)), 31), (Claims(("same",)), 0), (Claims(()), None)])
+@pytest.mark.parametrize(("claims", "claimed"), [(Claims(("best",)), 32), (Claims(("same",)), 0), (Claims(()), None)])
 def test_a_guess_is_a_fault(claims: Claims, claimed: int | None) -> None:
     card = Card("guess", "s" * 30, "l" * 30, (BackendCard("classical", "1", Guesser, "b" * 20),))
     answers = ask_empty(Tool(card, GuessArgs, claims=claims), Guesser())

@@ -6,6 +6,8 @@ import numpy.typing as npt
 import pytest
 
 from tools._shared.picture_content import (
+    BARE_GRID,
+    SMALL_SUPPORT,
     SOMETHING,
     VISIBLE_GRID,
     block_steps,
@@ -14,8 +16,12 @@ from tools._shared.picture_content import (
     is_only_blocks,
     is_patchwork,
     largest_step,
+    monotony,
+    repeats,
     shows_something,
     structure,
+    support_by_shading,
+    support_by_size,
 )
 
 Picture = npt.NDArray[np.uint8]
@@ -298,3 +304,64 @@ def test_the_largest_step_is_that_of_plain_reductions() -> None:
     small = cv2.resize(values, (160, 128), interpolation=cv2.INTER_AREA) if min(picture.shape[:2]) > 128 else values
     spread = np.ptp(small, axis=(0, 1)).max()
     assert largest_step(picture) == max(np.abs(np.diff(small, axis=axis)).max() for axis in (0, 1)) / spread
+
+
+@pytest.mark.parametrize("quality", [10, 50])
+def test_strong_compression_does_not_hide_patches(quality: int) -> None:
+    for seed in range(2):
+        assert is_flat(jpeg(squares(60, 240, 320, seed), quality))
+        soft = np.asarray(cv2.GaussianBlur(squares(60, 240, 320, seed), (0, 0), 3), np.float32)
+        assert is_flat(jpeg(soft, quality))
+
+
+def test_few_bands_of_a_gradient_show_nothing_and_a_faint_disc_on_a_gradient_does() -> None:
+    across = np.broadcast_to(np.linspace(40, 130, 320, dtype=np.float32)[None, :, None], (240, 320, 3))
+    bands = bytes_of(across // 20 * 20)
+    assert monotony(bands) > 0.99
+    assert not shows_something(bands)
+    disc = cv2.circle(np.zeros((240, 320), np.float32), (160, 120), 40, 1.0, -1)[..., None]
+    assert shows_something(bytes_of(across + 10 * disc))
+
+
+def test_bare_blocks_of_a_compressed_gradient_show_nothing() -> None:
+    across, grain = np.mgrid[:240, :320][1] / 320, np.random.default_rng(0).normal(size=(240, 320, 1))
+    picture = jpeg((100 + 30 * across[..., None] + 3 * grain).repeat(3, axis=2).astype(np.float32), 10)
+    assert block_steps(picture) > BARE_GRID
+    assert structure(picture) >= SOMETHING
+    assert not shows_something(picture)
+
+
+def test_a_small_picture_supports_less_of_a_confidence() -> None:
+    supports = [support_by_size(np.zeros((side, 4 * side, 3), np.uint8)) for side in (1, 64, 112, 160, 900)]
+    assert supports == pytest.approx([SMALL_SUPPORT, SMALL_SUPPORT, (1 + SMALL_SUPPORT) / 2, 1, 1])
+
+
+def test_flat_patches_support_no_confidence_and_a_lit_scene_all_of_it() -> None:
+    assert support_by_shading(bytes_of(squares(60, 240, 320, 0))) == 0
+    assert support_by_shading(bytes_of(draw_lit_things(240, 0))) == 1
+
+
+def draw_pattern(kind: str, height: int, width: int) -> Picture:
+    """A regular pattern of two colours, with a period of 20 px."""
+    down, across = np.mgrid[:height, :width]
+    match kind:
+        case "squares":
+            place = (down // 10 + across // 10) % 2
+        case "dots":
+            place = np.hypot(down % 20 - 10, across % 20 - 10) < 6
+        case "bricks":
+            place = (down % 10 < 2) | ((across + down // 10 % 2 * 10) % 20 < 2)
+        case _:
+            place = (down + across) // 10 % 2
+    return np.asarray(np.array([(230, 200, 90), (40, 60, 120)])[place.astype(int)], np.uint8)
+
+
+@pytest.mark.parametrize("kind", ["squares", "dots", "bricks", "stripes"])
+def test_a_pattern_repeats_itself_and_a_scene_does_not(kind: str) -> None:
+    for size in ((64, 64), (240, 320), (100, 700)):
+        pattern = draw_pattern(kind, *size)
+        assert repeats(pattern)
+        assert repeats(jpeg(pattern.astype(np.float32), 50))
+    assert not repeats(bytes_of(draw_lit_things(240, 0)))
+    assert not repeats(bytes_of(squares(20, 240, 320, 0)))
+    assert not repeats(np.full((240, 320, 3), 128, np.uint8))
