@@ -418,8 +418,8 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
     assert (pair.split.more_answered, pair.split.mixed_repetitions) == (True, True)
     assert pair.fields()["split"] == (
         "; on the 60 questions that both answered at least once, without their unanswered repetitions, +100 points "
-        "(95% CI 96 to 100), which makes +67 points of the whole; answering at all contributes +17 points (95% CI 13 to "
-        "20), as a leaves 0 unanswered, b 40 (in at least one repetition)"
+        "(95% CI 96 to 100), which makes +67 points of the whole; answering at all contributes +17 points (95% CI 13 "
+        "to 20), as a leaves 0 unanswered, b 40 (in at least one repetition)"
     )
 
 
