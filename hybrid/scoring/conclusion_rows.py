@@ -202,7 +202,7 @@ class HeadlinePair:
         if row is None:
             return fields
         fields |= {"metric": row.metric, "size": "", "interval": "", "open": ""}
-        if row.value is not None and row.low is not None:
+        if row.low is not None:
             ends = ends_of(row)
             fields |= {"size": signed(row), "interval": f"{CI} {ends}"}
             fields["open"] = f"no significant difference ({CI} {ends}{unit_of(row)})"

@@ -127,6 +127,112 @@ def test_the_rule_goes_before_the_weights_of_tasks_and_these_before_the_parts() 
     assert pair("few", parts, other_rule=row("open"), over_all=row("less")).claim == "few"
 
 
+A, B = (solver(name, {"Jigsaw": "r"}) for name in "ab")
+
+
+def claimed(state: str, **facts: Any) -> HeadlinePair:
+    """Return a pair of solvers `a` and `b` whose difference has this state."""
+    return HeadlinePair(A, B, (row(state, value={"less": -0.1}.get(state, 0.1)),), **facts)
+
+
+def test_the_fields_of_a_tested_difference() -> None:
+    fields = claimed("more", n=40, asked=41, failed=1, none=(0, 40)).fields()
+    words = {"size": "+10 points", "interval": "95% CI 1 to 20", "whole": "+10 points (95% CI 1 to 20)"}
+    words |= {"open": "no significant difference (95% CI 1 to 20 points)", "few": why_no_interval(None)}
+    names = {"hybrid": "b", "other": "a", "silent": "b", "metric": ""}
+    none = dict.fromkeys(("split", "over_all", "right_a", "right_b", "depends", "by_rule"), "")
+    assert fields == {"n": 40, "failed": 1, "left": 0, **names, **words, **none}
+    assert claimed("open").fields()["whole"] == "no significant difference (95% CI -10 to +10 points)"
+    few = claimed("few").fields()
+    assert [few.get(name) for name in ("size", "interval", "open", "whole", "split")] == ["", "", "", None, ""]
+
+
+def test_who_is_silent_answers_none_of_the_questions() -> None:
+    silent = [claimed("more", n=n, none=none).fields()["silent"] for n, none in ((4, (4, 0)), (4, (0, 3)), (0, (0, 0)))]
+    assert silent == ["a", "a", "a"]
+
+
+def test_of_a_failed_pair_all_questions_asked_are_counted() -> None:
+    pair = HeadlinePair(A, B, (row("few", UNTESTED["failed"]),), n=38, asked=40, failed=2)
+    assert (pair.fields()["n"], pair.fields()["failed"]) == (40, 2)
+
+
+def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> None:
+    a, b = (
+        SimpleNamespace(solver=name, open=left, folder=True, manifest={"commands": [{"command": f"hybrid run {name}"}]})
+        for name, left in (("a", 0), ("b", 3))
+    )
+    solvers: Any = (a, b)
+    fields = HeadlinePair(*solvers).fields()
+    assert (fields["left"], fields["command"], "size" in fields) == (3, "hybrid run b", False)
+    solvers = (SimpleNamespace(**{**vars(a), "open": 2}), b)
+    assert HeadlinePair(*solvers).fields()["left"] == 5
+    assert HeadlinePair(*solvers).fields()["command"] == "hybrid run a"
+    assert "command" not in claimed("more").fields()
+
+
+@pytest.mark.parametrize(
+    ("state", "parts", "words"),
+    [
+        ("more", None, ""),
+        ("more", split("more", "open"), ""),
+        ("few", split("more", "more"), ""),
+        (
+            "more",
+            split(None, "more"),
+            (
+                "; no question was answered by both; answering at all contributes +10 points (95% CI 1 to 20), as a "
+                "leaves 3 unanswered, b 0"
+            ),
+        ),
+        (
+            "more",
+            replace(split("open", "more"), more_answered=False),
+            (
+                "; on the 0 questions that both answered +10 points (95% CI -10 to +10); the questions that only one "
+                "answered contribute +10 points (95% CI 1 to 20); a leaves 3 unanswered, b 0"
+            ),
+        ),
+    ],
+)
+def test_the_words_about_the_parts(state: str, parts: AnswerSplit | None, words: str) -> None:
+    assert claimed(state, split=parts).fields()["split"] == words
+
+
+def test_the_words_about_the_rule_and_about_all_questions() -> None:
+    fields = claimed(
+        "more", other_rule=row("less", value=-0.1), over_all=row("less", value=-0.1), count=(5, 3)
+    ).fields()
+    assert fields["depends"] == "Which of the two is better depends on"
+    assert fields["by_rule"] == (
+        "+10 points (95% CI 1 to 20) if they count as a guess, -10 points (95% CI -20 to -1) if as wrong"
+    )
+    assert (fields["over_all"], fields["right_a"], fields["right_b"]) == ("-10 points (95% CI -20 to -1)", 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        (
+            claimed("more", other_rule=row("less", value=-0.1), over_all=row("open")),
+            "depending on how unanswered questions count: -10 points, -20 to -1 if they count as wrong",
+        ),
+        (
+            claimed("more", over_all=row("less", value=-0.1)),
+            "with another result over all questions than over tasks: -10 points, -20 to -1 over all questions",
+        ),
+        (claimed("more", split=split("open", "more")), "from answering more or fewer questions"),
+        (
+            claimed("more", split=replace(split("open", "more"), more_answered=False)),
+            "from questions that one of them left unanswered",
+        ),
+        (claimed("more", split=split("open", "open")), "with another result on the questions that both answered"),
+    ],
+)
+def test_a_pair_without_claim_is_printed_with_the_reason(pair: HeadlinePair, words: str) -> None:
+    assert pair.without_claim("x") == f"x (+10 points, 1 to 20, {words})"
+
+
 @pytest.mark.parametrize(
     ("metrics", "open_a", "open_b", "state"),
     [
