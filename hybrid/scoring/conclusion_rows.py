@@ -390,13 +390,14 @@ class ConclusionRows:
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
         """Return a difference split by which solver answered these questions of a group; None if both answered all."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
-        answering, better = rows.get((ANSWERING, group)), rows.get((BETTER, group))
-        if answering is None or better is None or answering.low is None:
+        answering = rows.get((ANSWERING, group))
+        if answering is None or answering.low is None:
             return None
         unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
         more = _is_of_more_answers(shared, answering.value or 0.0)
         mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
-        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more, mixed)
+        both = rows.get(("difference", BOTH))
+        return AnswerSplit(answering, rows[BETTER, group], both, unanswered, more, mixed)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""
@@ -432,7 +433,7 @@ class ConclusionRows:
         right_counts = right if "right a" in answering and are_counts(values, right, n) else None
         part = replace(pair, rows=(answering["difference"],), values=values, right=right_counts, none=(0, 0), n=n)
         overlap = self.found.overlap(specialist, other)
-        shared = overlap.at(np.flatnonzero(answered(overlap.answer[0]) | ~overlap.present))
+        shared = overlap.with_failed(answered(overlap.answer[0]))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
         part = replace(part, count=right, split=self._split((specialist.solver, other.solver), shared, SPOKEN))
@@ -458,7 +459,7 @@ class ConclusionRows:
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """Return how b compares to a by the other rule for unanswered questions; None if both rules agree."""
         shared = self.found.overlap(a, b)
-        if all(answered(answer).all() for answer in shared.answer):
+        if not np.any(shared.unanswered):
             return None
         verdict, other = (shared.shown(rule) for rule in (shared.rule, OTHER[shared.rule]))
         words = {1: "ahead of", -1: "behind", 0: "not significantly different from"}

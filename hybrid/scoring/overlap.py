@@ -173,15 +173,12 @@ class Overlap:
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """Each solver's first readable answer of the counting repetitions; None if there is none."""
+        """Each solver's first readable answer of the counting repetitions; None if there is none or it is missing."""
         columns = []
         for repeats in self._counting:
             column = objects([None] * len(self))
             for answers, at, flags in reversed(repeats):
                 values = answers.answer[at]
-                if (at < 0).any():
-                    # For a question that this repetition lacks, use the first solver's answer; it counts as failed.
-                    values = np.where(at >= 0, values, objects([score.answer for score in self.first]))
                 column = np.where(flags & answered(values), values, column)
             columns.append(column)
         return columns
@@ -204,17 +201,21 @@ class Overlap:
         return by_all
 
     def with_answers(self) -> Overlap:
-        """Return the questions that every solver answered, without the repetitions that left a question unanswered.
-
-        Failed questions remain, because a benchmark leaves out the whole unit of one.
-        """
+        """Return the questions that every solver answered, without the repetitions that left a question unanswered."""
 
         def spoken(answers: ScoredAnswers, at: Places) -> Places:
-            return np.where(self.present & ~answered(answers.answer[at]), -1, at)
+            return np.where(answered(answers.answer[at]), at, -1)
 
-        pairs = zip(self.repetitions, self.positions, strict=True)
-        positions = tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs)
-        return replace(self, positions=positions, full=self).at(np.flatnonzero(self.answered_by_all | ~self.present))
+        part = self.with_failed(self.answered_by_all)
+        pairs = zip(part.repetitions, part.positions, strict=True)
+        return replace(part, positions=tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs))
+
+    def with_failed(self, flags: Flags) -> Overlap:
+        """Return the flagged questions and all that are not present, which count as failed.
+
+        A benchmark leaves out the whole unit of a failed question.
+        """
+        return self.at(np.flatnonzero(flags | ~self.present))
 
     @property
     def n(self) -> int:

@@ -75,8 +75,7 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
     answering = overlap.present & answered(overlap.answer[0])
     silent = overlap.present & ~answering
     if answering.any() and silent.any():
-        # A failed question counts in every part, because a benchmark leaves out each group that contains one.
-        spoken, rest = (overlap.at(np.flatnonzero(flags | ~overlap.present)) for flags in (answering, silent))
+        spoken, rest = map(overlap.with_failed, (answering, silent))
         yield from _rows_of(spoken, SPOKEN, tested=True)
         # The other solver may leave some of these questions unanswered, too.
         yield from _split_rows(spoken, SPOKEN)

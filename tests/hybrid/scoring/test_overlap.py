@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, product
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
 
+from hybrid.benchmarks.base import Benchmark
 from hybrid.core.types import Cell, Metric, Score
+from hybrid.scoring import overlap
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap, _mean_metric
@@ -357,6 +360,9 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     words = {name: "".join(rng.choices("rwaf", (4, 4, 3, 1), k=40)) for name in words} | {
         "b@3": "." + "".join(rng.choices("rwa.", (4, 4, 3, 1), k=39))
     }
+    if seed % 2:
+        # One solver has every question, in each repetition.
+        words |= {name: "".join(rng.choices("rwa", k=40)) for name in ("a", "a@2")}
     options = ComparisonOptions(allow_failed=True)
     comparison = compare([on_pictures(solver(name, {"Jigsaw": word})) for name, word in words.items()], options)
     shared, values = shared_of(comparison, "a", "b"), VALUES | {"a": 0.5}
@@ -388,4 +394,42 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     assert difference(common.headline("guess")) == pytest.approx(fmean(both))
     assert [metric.n for metric in common.headline("guess") or ()] == [len(both)] * 2
     assert common.n == len(both) == shared.answered_by_all.sum()
+    assert {*common.ids} == {*shared.ids[shared.answered_by_all | ~shared.present]}
     assert common.untested(common.headline("guess")) is None
+
+
+def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
+    shared = shared_of(compared("rwf.r", "wrrwr"), "a", "b")
+    part = shared.with_failed(np.array([True, False, False, False, False]))
+    assert part.ids.tolist() == ["Jigsaw_1", "Jigsaw_3", "Jigsaw_4"]
+    assert (part.n, part.full, part.left_out) == (
+        1,
+        shared,
+        "left out: 1 that one of them failed, 1 that one of them was not asked",
+    )
+    assert (shared.at(np.array([0])).left_out, shared.answer[0].tolist()) == ("", ["A", "B", None, "A", None])
+
+
+def test_the_other_rule_matters_if_one_repetition_is_silent() -> None:
+    # As a guess the silent half of b is worth as much as the answers of a, as wrong it is worth nothing.
+    comparison = compared("rw" * 20, b="a" * 40, b_2="rw" * 20)
+    rows = ConclusionRows(comparison, ())
+    assert rows.otherwise(comparison.named("a"), comparison.named("b")) == "b is behind a"
+
+
+def test_only_metrics_of_all_solvers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def some(benchmark: Benchmark, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        first = scores[0].answer == "A"
+        of_both, of_a = (
+            Metric("accuracy_macro", 1.0, 1, "ratio", (Cell("", "u", 1.0, 1.0),)),
+            Metric("a", 1.0, 1, "ratio"),
+        )
+        return (of_both, replace(of_a, cells=of_both.cells), replace(of_a, name="empty")) if first else (of_both,)
+
+    monkeypatch.setattr(overlap, "summary", some)
+    shared = shared_of(compared("r.", "ww"), "a", "b")
+    assert set(shared.metrics("guess")) == {"accuracy_macro"}
+    assert set(shared_of(compared("r.", "rw"), "a", "b").metrics("guess")) == {"accuracy_macro", "a"}
+    shared = shared_of(compared("r", "w"), "a", "b")
+    shared._known["guess"] = {}
+    assert shared.headline("guess") is None

@@ -15,7 +15,7 @@ from hybrid.core.errors import DataError, UsageError
 from hybrid.core.types import Attempt, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
-from hybrid.log.folder import RunFolder, attempts_of
+from hybrid.log.folder import SCORES, RunFolder, attempts_of
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
@@ -193,6 +193,25 @@ def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: An
     assert facts_of_all == {("Jigsaw", "low", "pair1")}
     assert len({id(score.groups) for score in result.scores}) == 1, "equal groups share one mapping"
     assert (result.open, result.wall_s) == (1, pytest.approx(0.3))
+
+
+def test_scores_are_saved_unless_the_run_is_in_progress(folder: RunFolder) -> None:
+    path = folder.path / "mllm" / SCORES
+    unsaved = tally(folder, BENCHMARK, "mllm", folder.questions(), OPTIONS, keep=False)
+    assert not path.exists()
+    assert tallied(folder) == unsaved
+    assert path.exists()
+
+
+def test_if_answers_were_lost_every_question_without_one_failed(folder: RunFolder) -> None:
+    def failed() -> dict[str, bool]:
+        return {score.id: score.outcome.failed for score in tallied(folder).scores}
+
+    answered = dict.fromkeys(("val_Jigsaw_4", "val_Jigsaw_2", "val_Jigsaw_9"), False)
+    assert (failed(), tallied(folder).open) == (answered | {"val_Jigsaw_1": True}, 1)
+    path = folder.path / attempts_of("mllm")
+    path.write_bytes(b"lost\n" + path.read_bytes())
+    assert (failed(), tallied(folder).open) == (answered | {"val_Jigsaw_1": True, "val_Jigsaw_3": True}, 0)
 
 
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
