@@ -195,6 +195,15 @@ def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: An
     assert (result.open, result.wall_s) == (1, pytest.approx(0.3))
 
 
+def test_a_run_whose_replies_the_parse_cannot_read_is_not_scored(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Any] = []
+    monkeypatch.setattr(module, "refuse_our_line", lambda *facts: checked.append(facts[3]))
+    tallied(folder)
+    assert checked == [OPTIONS]
+
+
 def test_scores_are_saved_unless_the_run_is_in_progress(folder: RunFolder) -> None:
     path = folder.path / "mllm" / SCORES
     unsaved = tally(folder, BENCHMARK, "mllm", folder.questions(), OPTIONS, keep=False)
@@ -291,7 +300,7 @@ def test_a_stored_answer_is_compared_without_parsing(fakes: Any, monkeypatch: py
     first = attempt(stored_question, "B")
     # Of a dialogue, the last reply has the answer.
     last = replace(first.exchanges[0], reply=replace(first.exchanges[0].reply, text="(A)"))
-    attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges, last))}
+    attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges * 2, last))}
     scores = tally_replies(BENCHMARK, Replies([stored_question], attempts, stored=True), OPTIONS).scores
     assert (stored, [score.correct for score in scores]) == (["(A)"], [1.0])
     stored.clear()
