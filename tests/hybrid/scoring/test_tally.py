@@ -19,7 +19,7 @@ from hybrid.log.folder import SCORES, RunFolder, attempts_of
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.tally import Replies, Tally, refuse_our_line, tally, tally_replies
+from hybrid.scoring.tally import Replies, Span, Tally, refuse_our_line, tally, tally_replies, wall_seconds
 from tests.hybrid.scoring.solvers import folder_of
 
 OPTIONS = ScoreOptions(unanswered="guess")
@@ -193,6 +193,21 @@ def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: An
     assert facts_of_all == {("Jigsaw", "low", "pair1")}
     assert len({id(score.groups) for score in result.scores}) == 1, "equal groups share one mapping"
     assert (result.open, result.wall_s) == (1, pytest.approx(0.3))
+
+
+@pytest.mark.parametrize(
+    ("spans", "seconds"),
+    [
+        ([], 0.0),
+        # Parallel attempts count once, and a pause does not count, in any order.
+        ([(30.0, 2.0), (10.0, 5.0), (12.0, 8.0), (11.0, 1.0)], 12.0),
+        ([(0.5, 0.25)], 0.25),
+        ([(10.0, -5.0), (10.0, 1.0)], 1.0),
+        ([(10.0, 5.0), (None, 1.0)], None),
+    ],
+)
+def test_seconds_in_which_a_question_was_asked(spans: list[Span], seconds: float | None) -> None:
+    assert wall_seconds(spans) == seconds
 
 
 def test_a_run_whose_replies_the_parse_cannot_read_is_not_scored(
