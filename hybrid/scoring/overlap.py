@@ -202,11 +202,12 @@ class Overlap:
 
     def with_answers(self) -> Overlap:
         """Return the questions that every solver answered, without the repetitions that left a question unanswered."""
+        part = self.with_failed(self.answered_by_all)
 
         def spoken(answers: ScoredAnswers, at: Places) -> Places:
-            return np.where(answered(answers.answer[at]), at, -1)
+            # Failed questions stay failed: too many of them withhold the test.
+            return np.where(part.present & ~answered(answers.answer[at]), -1, at)
 
-        part = self.with_failed(self.answered_by_all)
         pairs = zip(part.repetitions, part.positions, strict=True)
         return replace(part, positions=tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs))
 

@@ -363,6 +363,8 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     if seed % 2:
         # One solver has every question, in each repetition.
         words |= {name: "".join(rng.choices("rwa", k=40)) for name in ("a", "a@2")}
+    # The second question failed in all repetitions of one solver.
+    words = {name: word if name[0] == "a" else f"{word[0]}f{word[2:]}" for name, word in words.items()}
     options = ComparisonOptions(allow_failed=True)
     comparison = compare([on_pictures(solver(name, {"Jigsaw": word})) for name, word in words.items()], options)
     shared, values = shared_of(comparison, "a", "b"), VALUES | {"a": 0.5}
@@ -395,6 +397,7 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     assert [metric.n for metric in common.headline("guess") or ()] == [len(both)] * 2
     assert common.n == len(both) == shared.answered_by_all.sum()
     assert {*common.ids} == {*shared.ids[shared.answered_by_all | ~shared.present]}
+    assert (common.lost.sum(), common.missing.sum()) == (shared.lost.sum(), shared.missing.sum())
     assert common.untested(common.headline("guess")) is None
 
 
