@@ -26,7 +26,7 @@ from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
-from hybrid.scoring.table import Flags, answered
+from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those that `conclusion_review.py` reads come last.
@@ -53,8 +53,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
-    "others": "as `answering`, but less than half of that part exists because one of them answered more questions, or "
-    "some of these questions were answered in only some repetitions",
+    "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
     "split": "another verdict on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
@@ -106,9 +105,8 @@ class AnswerSplit:
     `better` is the part of the whole difference that comes from these questions, `answering` is the rest, and
     `unanswered` counts the questions that a and b left unanswered. `more_answered` says whether at least half of the
     rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to
-    how well each solver did on the questions that only it answered. A question counts as answered if every repetition
-    answered it. `mixed_repetitions` says that some were answered in only some repetitions; then `answering` also
-    contains differences between answers.
+    how well each solver did on the questions that only it answered. Of a question that only some repetitions answered,
+    the other repetitions count as unanswered; `mixed_repetitions` says that there are such questions.
     """
 
     answering: Result
@@ -204,7 +202,7 @@ class HeadlinePair:
         if row is None:
             return fields
         fields |= {"metric": row.metric, "size": "", "interval": "", "open": ""}
-        if row.value is not None and row.low is not None:
+        if row.low is not None:
             ends = ends_of(row)
             fields |= {"size": signed(row), "interval": f"{CI} {ends}"}
             fields["open"] = f"no significant difference ({CI} {ends}{unit_of(row)})"
@@ -216,11 +214,11 @@ class HeadlinePair:
         split = self.split
         if split is None or self.state not in ("more", "less", "open") or not split.matters(self.state):
             return ""
-        answered_by_both = f"answered{' in every repetition' if split.mixed_repetitions else ''}"
         if split.both is None:
-            words = f"no question was {answered_by_both.replace('answered', 'answered by both', 1)}"
+            words = "no question was answered by both"
         else:
-            words = f"on the {how_many(split.both.n or 0)} that both {answered_by_both} {_difference(split.both)}"
+            without = " at least once, without their unanswered repetitions," if split.mixed_repetitions else ""
+            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
             if signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
         unanswered = (
@@ -230,7 +228,7 @@ class HeadlinePair:
         size = _difference(split.answering)
         if split.more_answered:
             return f"; {words}; answering at all contributes {size}, as {unanswered}"
-        rest = "the other questions" if split.mixed_repetitions else "the questions that only one answered"
+        rest = f"the questions{' or repetitions' if split.mixed_repetitions else ''} that only one answered"
         return f"; {words}; {rest} contribute {size}; {unanswered}"
 
     def _over_all_words(self) -> dict[str, object]:
@@ -386,26 +384,20 @@ class ConclusionRows:
         pair = replace(pair, rows=(rows["difference"],), values=values, none=none, count=count)
         pair = replace(pair, right=count if is_count else None)
         shared = self.found.overlap(a, b)
-        pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names))
+        pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names, shared))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
-    def _split(self, names: tuple[str, str], group: str = "") -> AnswerSplit | None:
-        """Return a difference split by which solver answered the questions of a group; None if both answered all."""
+    def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
+        """Return a difference split by which solver answered these questions of a group; None if both answered all."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
-        answering, better = rows.get((ANSWERING, group)), rows.get((BETTER, group))
-        if answering is None or better is None or answering.low is None:
+        answering = rows.get((ANSWERING, group))
+        if answering is None or answering.low is None:
             return None
         unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
-        overlap = self.found.overlap(*map(self.found.named, names))
-        none = np.zeros(len(overlap), bool)
-        left_a, left_b = (
-            np.isin(overlap.ids, rows[key].ids) if (key := (f"unanswered {side}", group)) in rows else none
-            for side in "ab"
-        )
-        more = _is_of_more_answers(overlap, left_b & ~left_a, left_a & ~left_b, answering.value or 0.0)
-        own_answers = zip((left_a, left_b), overlap.answer, strict=True)
-        mixed = any(bool(np.any(left & answered(answer))) for left, answer in own_answers)
-        return AnswerSplit(answering, better, rows.get(("difference", BOTH)), unanswered, more and not mixed, mixed)
+        more = _is_of_more_answers(shared, answering.value or 0.0)
+        mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
+        both = rows.get(("difference", BOTH))
+        return AnswerSplit(answering, rows[BETTER, group], both, unanswered, more, mixed)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""
@@ -441,10 +433,10 @@ class ConclusionRows:
         right_counts = right if "right a" in answering and are_counts(values, right, n) else None
         part = replace(pair, rows=(answering["difference"],), values=values, right=right_counts, none=(0, 0), n=n)
         overlap = self.found.overlap(specialist, other)
-        shared = overlap.at(np.flatnonzero(answered(overlap.answer[0]) | ~overlap.present))
+        shared = overlap.with_failed(answered(overlap.answer[0]))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
-        part = replace(part, count=right, split=self._split((specialist.solver, other.solver), SPOKEN))
+        part = replace(part, count=right, split=self._split((specialist.solver, other.solver), shared, SPOKEN))
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
 
     def part(self, group: ComparisonGroup, a: Scored, b: Scored, quantity: str) -> HeadlinePair:
@@ -467,7 +459,7 @@ class ConclusionRows:
     def otherwise(self, a: Scored, b: Scored) -> str | None:
         """Return how b compares to a by the other rule for unanswered questions; None if both rules agree."""
         shared = self.found.overlap(a, b)
-        if all(answered(answer).all() for answer in shared.answer):
+        if not np.any(shared.unanswered):
             return None
         verdict, other = (shared.shown(rule) for rule in (shared.rule, OTHER[shared.rule]))
         words = {1: "ahead of", -1: "behind", 0: "not significantly different from"}
@@ -487,8 +479,7 @@ class ConclusionRows:
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
             return True
-        common = part.at(np.flatnonzero(part.answered_by_all))
-        views = (common.accuracy(part.rule), part.accuracy(OTHER[part.rule]))
+        views = (part.with_answers().accuracy(part.rule), part.accuracy(OTHER[part.rule]))
         return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
 
 
@@ -504,22 +495,25 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
     return "one picture: no interval" if one_picture else "too few questions to show a difference"
 
 
-def _is_of_more_answers(overlap: Overlap, only_a: Flags, only_b: Flags, answering: float) -> bool:
+def _is_of_more_answers(overlap: Overlap, answering: float) -> bool:
     """Return whether at least half of the part from answering exists because one solver answered more questions.
 
     That share is computed as if both solvers had gained equally on each question that only one of them answered; a
-    question weighs as in the headline metric. If one of these questions is neither right nor wrong, only the numbers of
-    questions decide.
+    question weighs as in the headline metric, times its share of repetitions that only one answered. If one of these
+    questions is neither right nor wrong, only the numbers of questions decide.
     """
-    if not overlap.kept[only_a | only_b].all():
-        return (int(only_b.sum()) - int(only_a.sum())) * answering > 0
+    silent_a, silent_b = overlap.silent_share
+    only_a, only_b = (1 - silent_a) * silent_b, silent_a * (1 - silent_b)
+    if not overlap.kept[only_a + only_b > 0].all():
+        return float(only_b.sum() - only_a.sum()) * answering > 0
     metrics, weight = overlap.headline(overlap.rule), np.ones(len(overlap))
     if metrics is not None and metrics[0].combine == "mean_of_ratios":
         sizes = Counter(overlap.task[overlap.kept].tolist())
         weight = np.array([1 / max(1, sizes[task]) for task in overlap.task])
-    moved = (overlap.right[1] - overlap.right[0]) * weight
-    gain, loss = float(moved[only_b].sum()), -float(moved[only_a].sum())
-    of_b, of_a = float(weight[only_b].sum()), float(weight[only_a].sum())
+    # Correctness above the credit for no answer, in the repetitions where the other is silent.
+    gained, lost = silent_a * (overlap.right[1] - overlap.credit), silent_b * (overlap.right[0] - overlap.credit)
+    gain, loss = float((gained * weight).sum()), float((lost * weight).sum())
+    of_b, of_a = float((weight * only_b).sum()), float((weight * only_a).sum())
     of_number = (of_b - of_a) / ((of_a + of_b) or 1.0) * (gain + loss)
     return of_number * answering > 0 and 2 * abs(of_number) >= abs(gain - loss) - 1e-9
 

@@ -11,10 +11,11 @@ add up.
 from __future__ import annotations
 
 from collections import ChainMap, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, repeat
+from itertools import chain, product, repeat
+from operator import itemgetter
 from statistics import fmean
 from typing import Literal
 
@@ -26,6 +27,9 @@ from hybrid.plugins.registry import load
 from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
 from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
 from hybrid.stats import combine, contrast
+
+# Between a cluster and a question in the name of a cell's cluster (`_summary`).
+OF_QUESTION = "\0"
 
 # If a larger share of questions failed, nothing is tested, unless `--allow-failed` is given.
 FAILED_SHARE = 0.01
@@ -132,6 +136,11 @@ class Overlap:
             counting.append(list(zip(repeats, places, flags, strict=True)))
         return counting
 
+    @cached_property
+    def _covers_alike(self) -> bool:
+        """Whether all repetitions count on all present questions."""
+        return all(bool(counts[self.present].all()) for repeats in self._counting for _, _, counts in repeats)
+
     def _mean(self, column: Callable[[ScoredAnswers], Floats]) -> list[Floats]:
         """Return for each solver the mean of a column over the counting repetitions; nan if any of these is nan."""
         means = []
@@ -164,32 +173,50 @@ class Overlap:
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """Each solver's first readable answer of the counting repetitions; None if there is none."""
+        """Each solver's first readable answer of the counting repetitions; None if there is none or it is missing."""
         columns = []
         for repeats in self._counting:
             column = objects([None] * len(self))
             for answers, at, flags in reversed(repeats):
                 values = answers.answer[at]
-                if (at < 0).any():
-                    # For a question that this repetition lacks, use the first solver's answer; it counts as failed.
-                    values = np.where(at >= 0, values, objects([score.answer for score in self.first]))
                 column = np.where(flags & answered(values), values, column)
             columns.append(column)
         return columns
 
     @cached_property
+    def silent_share(self) -> list[Floats]:
+        """For each solver, the share of counting repetitions without an answer, 0..1; 0 if not present."""
+        shares = self._mean(lambda answers: (~answered(answers.answer)).astype(float))
+        return [np.where(self.present, share, 0.0) for share in shares]
+
+    @cached_property
     def unanswered(self) -> list[Flags]:
         """For each solver, marks the present questions that it left unanswered in a counting repetition."""
-        return [
-            self.present & np.any([counts & ~answered(answers.answer[at]) for answers, at, counts in repeats], 0)
-            for repeats in self._counting
-        ]
+        return [share > 0 for share in self.silent_share]
 
     @cached_property
     def answered_by_all(self) -> Flags:
-        """Marks the present questions with a readable answer from every solver, in each counting repetition."""
-        by_all: Flags = self.present & ~np.any(self.unanswered, 0)
+        """Marks the present questions that every solver answered in at least one counting repetition."""
+        by_all: Flags = self.present & np.all([share < 1 for share in self.silent_share], 0)
         return by_all
+
+    def with_answers(self) -> Overlap:
+        """Return the questions that every solver answered, without the repetitions that left a question unanswered."""
+        part = self.with_failed(self.answered_by_all)
+
+        def spoken(answers: ScoredAnswers, at: Places) -> Places:
+            # Failed questions stay failed: too many of them withhold the test.
+            return np.where(part.present & ~answered(answers.answer[at]), -1, at)
+
+        pairs = zip(part.repetitions, part.positions, strict=True)
+        return replace(part, positions=tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs))
+
+    def with_failed(self, flags: Flags) -> Overlap:
+        """Return the flagged questions and all that are not present, which count as failed.
+
+        A benchmark leaves out the whole unit of a failed question.
+        """
+        return self.at(np.flatnonzero(flags | ~self.present))
 
     @property
     def n(self) -> int:
@@ -218,10 +245,10 @@ class Overlap:
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
                 # Metrics over all questions were computed with the scores; those over a subset were not.
-                if len(answers.place) == len(self) == len(self.full or self) and self.present.all():
-                    all_metrics = answers.metrics(rule)
+                if len(answers.place) == len(self) and self.present.all() and self._covers_alike:
+                    all_metrics: Iterable[Metric] = answers.metrics(rule)
                 else:
-                    all_metrics = summary(self.benchmark, self.questions, self.scores(place, rule, number))
+                    all_metrics = self._summary(self.scores(place, rule, number), by_question=len(repetitions) > 1)
                 for metric in all_metrics:
                     by_name[metric.name].append(metric)
             # Average each metric over the repetitions that have it.
@@ -238,20 +265,20 @@ class Overlap:
         """Split each solver's headline metric into two parts whose differences add up to the metric's difference.
 
         The first part is the metric as if nobody had answered the questions that any solver left unanswered; the second
-        is the remainder, cell by cell. Returns None without a headline metric, or if its denominators depend on which
-        questions were answered.
+        is the remainder, cell by cell. Of repeated solvers, every combination of their repetitions is split, and each
+        part is the mean. Returns None without a headline metric, or if its denominators depend on which questions were
+        answered.
         """
         metrics = self.headline(rule)
         if metrics is None:
             return None
-        neutral = self._unanswered_scores(rule)
+        metrics, neutral = tuple(map(_in_order, metrics)), self._unanswered_scores(rule)
+        combinations = list(product(*(range(len(repeats)) for repeats in self.repetitions)))
         better, rest = [], []
         for place, metric in enumerate(metrics):
-            repeats = [
-                self._headline_with(metric.name, neutral, place, rule, n) for n in range(len(self.repetitions[place]))
-            ]
+            repeats = [self._headline_with(metric.name, neutral, place, rule, numbers) for numbers in combinations]
             present = [repeat for repeat in repeats if repeat is not None]
-            part = _mean_metric(present) if len(present) == len(repeats) else None
+            part = _in_order(_mean_metric(present)) if len(present) == len(repeats) else None
             if part is None or _units(part) != _units(metric):
                 return None
             better.append(part)
@@ -264,6 +291,14 @@ class Overlap:
         moved = ([value - low for value, low in zip(numerators, least, strict=True)] for numerators in rest)
         return tuple(better), tuple(map(_with_numerators, metrics, moved))
 
+    @cached_property
+    def credit(self) -> Floats:
+        """What no answer is worth, 0..1, for each question that a solver left unanswered; 0 for others."""
+        credit = np.zeros(len(self))
+        for place, score in self._unanswered_scores(self.rule).items():
+            credit[place] = score.correct or 0.0
+        return credit
+
     def _unanswered_scores(self, rule: UnansweredRule) -> dict[int, Score]:
         """Return by index one unanswered score, for each question that not all solvers answered."""
         by_place: dict[int, Score] = {}
@@ -275,13 +310,35 @@ class Overlap:
         return by_place
 
     def _headline_with(
-        self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, number: int
+        self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, numbers: Sequence[int]
     ) -> Metric | None:
-        """Return a metric of a solver's repetition with these scores in place of its own."""
-        own_scores = self.scores(place, rule, number)
-        scores = [score if score.outcome.failed else neutral.get(n, score) for n, score in enumerate(own_scores)]
+        """Return a metric of a solver, with neutral scores where one of these repetitions, one per solver, is silent.
+
+        Only the questions that count in all these repetitions count.
+        """
+        silent, counts = np.zeros(len(self), bool), self.present.copy()
+        for repeats, number in zip(self._counting, numbers, strict=True):
+            answers, at, counting = repeats[number]
+            silent |= ~answered(answers.answer[at])
+            counts &= counting
+        own_scores = enumerate(self.scores(place, rule, numbers[place]))
+        replies = ((neutral[n] if silent[n] and counts[n] else score, counts[n]) for n, score in own_scores)
+        scores = [score if count else replace(score, outcome=Outcome.OUTAGE) for score, count in replies]
+        return next((metric for metric in self._summary(scores, by_question=True) if metric.name == name), None)
+
+    def _summary(self, scores: Sequence[Score], *, by_question: bool) -> Iterable[Metric]:
+        """Return the metrics of these scores; if repetitions cover other questions, cells may name theirs.
+
+        Otherwise the mean over repetitions would mix the questions of one cluster.
+        """
         metrics = summary(self.benchmark, self.questions, scores)
-        return next((metric for metric in metrics if metric.name == name), None)
+        if not by_question or self._covers_alike:
+            return metrics
+        named_scores = [replace(score, cluster=f"{score.unit}{OF_QUESTION}{n:09}") for n, score in enumerate(scores)]
+        apart = {metric.name: metric for metric in summary(self.benchmark, self.questions, named_scores)}
+        # A metric over whole clusters has other cells, or none, if each question is a cluster.
+        pairs = ((metric, apart.get(metric.name, metric)) for metric in metrics)
+        return [named if len(named.cells) == len(metric.cells) else metric for metric, named in pairs]
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
         """Map each metric to the tasks that have it when scored alone; metrics that need several tasks are missing."""
@@ -391,6 +448,11 @@ class Overlap:
         return ChainMap(*(solver.questions for solver in self.solvers))  # type: ignore[arg-type]  # never modified
 
 
+def _in_order(metric: Metric) -> Metric:
+    """Return the metric with its cells sorted by stratum and cluster."""
+    return replace(metric, cells=Cells(sorted(metric.cells, key=lambda cell: (cell.stratum, cell.cluster))))
+
+
 def _units(metric: Metric) -> list[tuple[str, str, float]]:
     """Return stratum, cluster and denominator of each cell of a metric."""
     return [(cell.stratum, cell.cluster, cell.denominator) for cell in metric.cells]
@@ -414,8 +476,14 @@ def _mean_metric(metrics: Sequence[Metric]) -> Metric:
             cells[(*key, seen[key])].append(cell)
             seen[key] += 1
     means = Cells(
-        Cell(stratum, cluster, fmean(c.numerator for c in group), fmean(c.denominator for c in group))
-        for (stratum, cluster, _), group in cells.items()
+        Cell(
+            stratum,
+            cluster.partition(OF_QUESTION)[0],
+            fmean(c.numerator for c in group),
+            fmean(c.denominator for c in group),
+        )
+        for (stratum, cluster, _), group in sorted(cells.items(), key=itemgetter(0))
     )
     first = max(metrics, key=lambda metric: metric.n)
-    return replace(first, value=combine(means, first.combine), cells=means)
+    n = len(means) if all(metric.n == len(metric.cells) for metric in metrics) else first.n
+    return replace(first, value=combine(means, first.combine), n=n, cells=means)

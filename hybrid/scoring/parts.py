@@ -117,14 +117,13 @@ def contrasts(
 ) -> Iterator[Result]:
     """Yield differences of these solvers: in the headline metric over all questions, in accuracy for each group.
 
-    With `only`, the differences are over the questions with these ids. Failed questions remain, because a benchmark
-    leaves out the whole unit of one.
+    With `only`, the differences are over the questions with these ids.
     """
     for part in parts(comparison, section, *solvers):
         shared = part.shared
         if only is not None:
             inside = np.array([name in only for name in shared.ids], bool)
-            shared = shared.at(np.flatnonzero(inside | ~shared.present))
+            shared = shared.with_failed(inside)
         metrics = shared.accuracy(comparison.rule) if part.row.group else shared.headline(comparison.rule)
         if metrics is None:
             continue

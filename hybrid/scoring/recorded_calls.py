@@ -76,11 +76,11 @@ def as_asked(call: TracedCall, args: Mapping[str, Json]) -> Finding | None:
             return None
     if any(not _same(key, rule_args[key], call_args.get(key), stated=key in args) for key in rule_args):
         return None
-    return replace(call.finding, data=_with_labels(call.finding.data, renamed)) if renamed else call.finding
+    return replace(call.finding, data=_with_labels(call.finding.data, renamed))
 
 
 def _parsed(name: str, args: Mapping[str, Json]) -> Mapping[str, Any] | None:
-    """Return arguments with defaults filled in; None if the tool rejects them or no longer exists."""
+    """Return arguments as JSON with defaults filled in; None if the tool rejects them or no longer exists."""
     try:
         dumped: dict[str, Any] = _tool(name).parse(args).model_dump(mode="json")
     except (ToolError, UsageError):
@@ -100,7 +100,7 @@ def _same(key: str, rule_value: Any, call_value: Any, *, stated: bool) -> bool:
         return True
     if any(_is_point(value) or _are(_is_point, value) for value in (rule_value, call_value)):
         return not stated or bool(rule_value == call_value)
-    if key == NAMES and all(isinstance(value, list | tuple) for value in (rule_value, call_value)):
+    if key == NAMES and isinstance(rule_value, list) and isinstance(call_value, list):
         return {_plain(name) for name in rule_value} <= {_plain(name) for name in call_value}
     if isinstance(call_value, int | float) and not stated and not isinstance(call_value, bool):
         return True
@@ -111,7 +111,7 @@ def _plain(value: Any) -> Any:
     """Normalise case and spaces of words, also in a list."""
     if isinstance(value, str):
         return " ".join(value.split()).casefold()
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _is_point(value: Any) -> bool:
@@ -125,7 +125,7 @@ def _is_region(value: Any) -> bool:
 
 def _are(kind: Callable[[Any], bool], value: Any) -> bool:
     """Return whether a value is a non-empty list of items of this kind."""
-    return isinstance(value, list | tuple) and bool(value) and all(map(kind, value))
+    return isinstance(value, list) and bool(value) and all(map(kind, value))
 
 
 def _list_shapes(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -133,7 +133,7 @@ def _list_shapes(args: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [
         item
         for value in args.values()
-        for item in (value if isinstance(value, list | tuple) else [value])
+        for item in (value if isinstance(value, list) else [value])
         if _is_point(item) or _is_region(item)
     ]
 
@@ -177,6 +177,6 @@ def _with_labels(data: Any, renamed: Mapping[str, str]) -> Any:
     """Return the data with every text that equals an old name replaced by the new name."""
     if isinstance(data, Mapping):
         return {key: _with_labels(value, renamed) for key, value in data.items()}
-    if isinstance(data, list | tuple):
+    if isinstance(data, list):
         return [_with_labels(value, renamed) for value in data]
-    return renamed.get(data, data) if isinstance(data, str) else data
+    return renamed.get(data, data)

@@ -44,7 +44,7 @@ class Replies:
 
     questions: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
-    # Ids of questions that were asked and not finished.
+    # Ids of questions that were asked and not finished; with an attempt they do not count as failed.
     failed: Collection[str] = frozenset()
     # Whether the replies are answers that another program extracted, which are compared without parsing.
     stored: bool = False
@@ -125,8 +125,7 @@ def tally(
         return cached
     stored = identity.get("imported", {}).get("field") == "stored"
     recorded = recorded_of(folder, solver, questions)
-    missing = [identity for identity in questions.by_id if identity not in recorded.by_id] if recorded.damage else ()
-    failed = {*recorded.unfinished, *missing}
+    failed = questions.by_id if recorded.damage else recorded.unfinished
     replies = Replies(questions, recorded.without_steps, failed, stored)
     result = replace(tally_replies(benchmark, replies, options), damage=recorded.damage)
     if not keep:

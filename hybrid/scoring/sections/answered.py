@@ -22,8 +22,10 @@ A solver that leaves more questions unanswered loses on these, however well it s
 
     v_b - v_a = (v_b - v_a as if nobody had answered what one of them left unanswered) + the rest
 
-exactly; the first part is the difference from better answers. For a specialist, which abstains by design, the
-difference is tested on the questions that it answers; for the others the section only gives values.
+exactly; the first part is the difference from better answers. With repetitions, each one of a is compared with each one
+of b, and both parts are means; on the questions that both answered at least once, unanswered repetitions are left out.
+For a specialist, which abstains by design, the difference is tested on the questions that it answers; for the others
+the section only gives values.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from hybrid.scoring.families import family_of_pair
 from hybrid.scoring.groups import role
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import QUESTIONS, Family, Result, adjusted, contrasted, unit_of
-from hybrid.scoring.table import Flags, answered
+from hybrid.scoring.table import answered
 
 NAME = "answered"
 SPOKEN, SILENT, BOTH = "the specialists answer", "they give no answer", "both answer"
@@ -54,7 +56,7 @@ def rows(comparison: Comparison) -> list[Result]:
         overlap = comparison.overlap(*map(comparison.named, pair))
         split_rows = list(_split_rows(overlap))
         if split_rows:
-            section_rows += _rows_of(overlap, overlap.answered_by_all, BOTH, tested=True)
+            section_rows += _rows_of(overlap.with_answers(), BOTH, tested=True)
         section_rows += split_rows
 
     def family(row: Result) -> Family:
@@ -73,17 +75,16 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
     answering = overlap.present & answered(overlap.answer[0])
     silent = overlap.present & ~answering
     if answering.any() and silent.any():
-        yield from _rows_of(overlap, answering, SPOKEN, tested=True)
+        spoken, rest = map(overlap.with_failed, (answering, silent))
+        yield from _rows_of(spoken, SPOKEN, tested=True)
         # The other solver may leave some of these questions unanswered, too.
-        yield from _split_rows(overlap.at(np.flatnonzero(answering | ~overlap.present)), SPOKEN)
-        yield from _rows_of(overlap, silent, SILENT, tested=False)
+        yield from _split_rows(spoken, SPOKEN)
+        yield from _rows_of(rest, SILENT, tested=False)
 
 
-def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Iterator[Result]:
+def _rows_of(part: Overlap, group: str, *, tested: bool) -> Iterator[Result]:
     """Yield difference, values and right answers on some questions; without a test, no difference and no value a."""
-    # A failed question counts in every part, because a benchmark leaves out each group that contains one.
-    part = overlap.at(np.flatnonzero(flags | ~overlap.present))
-    metrics, names = part.headline(part.rule), (overlap.solvers[0].solver, overlap.solvers[1].solver)
+    metrics, names = part.headline(part.rule), (part.solvers[0].solver, part.solvers[1].solver)
     if metrics is None:
         return
     a, b = metrics
@@ -101,7 +102,7 @@ def _rows_of(overlap: Overlap, flags: Flags, group: str, *, tested: bool) -> Ite
 def _split_rows(overlap: Overlap, group: str = "") -> Iterator[Result]:
     """Yield the two parts of the difference, if either solver left a question unanswered."""
     metrics = overlap.headline(overlap.rule)
-    parts = overlap.split_by_answering(overlap.rule) if metrics and overlap.answered_by_all.sum() < overlap.n else None
+    parts = overlap.split_by_answering(overlap.rule) if metrics and np.any(overlap.unanswered) else None
     if metrics is None or parts is None:
         return
     names, metric = (overlap.solvers[0].solver, overlap.solvers[1].solver), metrics[0]

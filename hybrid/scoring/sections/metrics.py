@@ -18,8 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from hybrid.display.tables import accuracy
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
@@ -54,7 +52,7 @@ def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
     by_all = overlap.answered_by_all
     if role(solver) != "specialist" or not 0 < by_all.sum() < overlap.n:
         return
-    metrics = overlap.at(np.flatnonzero(by_all | ~overlap.present)).headline(comparison.rule)
+    metrics = overlap.with_failed(by_all).headline(comparison.rule)
     if metrics is None:
         return
     row = Result(NAME, "value where answered", unit_of(metrics), None, solver.solver, metric=metrics[0].name)

@@ -103,12 +103,30 @@ def test_what_a_rule_states_must_be_what_was_asked(
     assert as_asked(recorded, rule_args) == (recorded.finding if is_answer else None)
 
 
+def test_overlapping_boxes_are_matched_by_their_overlap() -> None:
+    # Each box has enough in common with both of the other side; the equal ones belong together, in reverse order.
+    larger = {**BOX, "x1": 32.0, "label": "1"}
+    boxes = [{**larger, "label": "A"}, {**BOX, "label": "B"}]
+    finding = as_asked(traced("saliency", {"boxes": boxes}, {"order": ["A", "B"]}), {"boxes": [BOX, larger]})
+    assert finding is not None
+    assert finding.data == {"order": ["1", "0"]}
+
+
+class Spot(Args):
+    """A point without a letter."""
+
+    x: float
+    y: float
+
+
 class LetterArgs(Args):
     """Arguments that no tool of the project has."""
 
     labels: tuple[str, ...] = Field(default_factory=lambda: ("A", "B"))
-    names: str | None = None
+    names: str | tuple[str, ...] | None = None
     exact: bool = False
+    spot: Spot | None = None
+    region: dict[str, float] | None = None
 
 
 @pytest.mark.parametrize(
@@ -121,6 +139,11 @@ class LetterArgs(Args):
         ({"names": "tac"}, {"names": "cat"}, False),
         ({"names": "cat"}, {}, False),
         ({"names": "Cat "}, {"names": "cat"}, True),
+        ({"names": ["cat"]}, {}, False),
+        ({}, {"names": ["cat"]}, False),
+        # A point is the tool's own, with or without a letter; a region beside the rule's letters is not.
+        ({"spot": {"x": 5, "y": 6}}, {}, True),
+        ({"labels": ["A"], "region": {"x0": 1, "y0": 1, "x1": 9, "y1": 9}}, {"labels": ["A"]}, False),
         # A switch is not a number that makes a tool look closer.
         ({"exact": True}, {}, False),
     ],

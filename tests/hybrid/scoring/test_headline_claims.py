@@ -127,6 +127,112 @@ def test_the_rule_goes_before_the_weights_of_tasks_and_these_before_the_parts() 
     assert pair("few", parts, other_rule=row("open"), over_all=row("less")).claim == "few"
 
 
+A, B = (solver(name, {"Jigsaw": "r"}) for name in "ab")
+
+
+def claimed(state: str, **facts: Any) -> HeadlinePair:
+    """Return a pair of solvers `a` and `b` whose difference has this state."""
+    return HeadlinePair(A, B, (row(state, value={"less": -0.1}.get(state, 0.1)),), **facts)
+
+
+def test_the_fields_of_a_tested_difference() -> None:
+    fields = claimed("more", n=40, asked=41, failed=1, none=(0, 40)).fields()
+    words = {"size": "+10 points", "interval": "95% CI 1 to 20", "whole": "+10 points (95% CI 1 to 20)"}
+    words |= {"open": "no significant difference (95% CI 1 to 20 points)", "few": why_no_interval(None)}
+    names = {"hybrid": "b", "other": "a", "silent": "b", "metric": ""}
+    none = dict.fromkeys(("split", "over_all", "right_a", "right_b", "depends", "by_rule"), "")
+    assert fields == {"n": 40, "failed": 1, "left": 0, **names, **words, **none}
+    assert claimed("open").fields()["whole"] == "no significant difference (95% CI -10 to +10 points)"
+    few = claimed("few").fields()
+    assert [few.get(name) for name in ("size", "interval", "open", "whole", "split")] == ["", "", "", None, ""]
+
+
+def test_who_is_silent_answers_none_of_the_questions() -> None:
+    silent = [claimed("more", n=n, none=none).fields()["silent"] for n, none in ((4, (4, 0)), (4, (0, 3)), (0, (0, 0)))]
+    assert silent == ["a", "a", "a"]
+
+
+def test_of_a_failed_pair_all_questions_asked_are_counted() -> None:
+    pair = HeadlinePair(A, B, (row("few", UNTESTED["failed"]),), n=38, asked=40, failed=2)
+    assert (pair.fields()["n"], pair.fields()["failed"]) == (40, 2)
+
+
+def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> None:
+    a, b = (
+        SimpleNamespace(solver=name, open=left, folder=True, manifest={"commands": [{"command": f"hybrid run {name}"}]})
+        for name, left in (("a", 0), ("b", 3))
+    )
+    solvers: Any = (a, b)
+    fields = HeadlinePair(*solvers).fields()
+    assert (fields["left"], fields["command"], "size" in fields) == (3, "hybrid run b", False)
+    solvers = (SimpleNamespace(**{**vars(a), "open": 2}), b)
+    assert HeadlinePair(*solvers).fields()["left"] == 5
+    assert HeadlinePair(*solvers).fields()["command"] == "hybrid run a"
+    assert "command" not in claimed("more").fields()
+
+
+@pytest.mark.parametrize(
+    ("state", "parts", "words"),
+    [
+        ("more", None, ""),
+        ("more", split("more", "open"), ""),
+        ("few", split("more", "more"), ""),
+        (
+            "more",
+            split(None, "more"),
+            (
+                "; no question was answered by both; answering at all contributes +10 points (95% CI 1 to 20), as a "
+                "leaves 3 unanswered, b 0"
+            ),
+        ),
+        (
+            "more",
+            replace(split("open", "more"), more_answered=False),
+            (
+                "; on the 0 questions that both answered +10 points (95% CI -10 to +10); the questions that only one "
+                "answered contribute +10 points (95% CI 1 to 20); a leaves 3 unanswered, b 0"
+            ),
+        ),
+    ],
+)
+def test_the_words_about_the_parts(state: str, parts: AnswerSplit | None, words: str) -> None:
+    assert claimed(state, split=parts).fields()["split"] == words
+
+
+def test_the_words_about_the_rule_and_about_all_questions() -> None:
+    fields = claimed(
+        "more", other_rule=row("less", value=-0.1), over_all=row("less", value=-0.1), count=(5, 3)
+    ).fields()
+    assert fields["depends"] == "Which of the two is better depends on"
+    assert fields["by_rule"] == (
+        "+10 points (95% CI 1 to 20) if they count as a guess, -10 points (95% CI -20 to -1) if as wrong"
+    )
+    assert (fields["over_all"], fields["right_a"], fields["right_b"]) == ("-10 points (95% CI -20 to -1)", 5, 3)
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        (
+            claimed("more", other_rule=row("less", value=-0.1), over_all=row("open")),
+            "depending on how unanswered questions count: -10 points, -20 to -1 if they count as wrong",
+        ),
+        (
+            claimed("more", over_all=row("less", value=-0.1)),
+            "with another result over all questions than over tasks: -10 points, -20 to -1 over all questions",
+        ),
+        (claimed("more", split=split("open", "more")), "from answering more or fewer questions"),
+        (
+            claimed("more", split=replace(split("open", "more"), more_answered=False)),
+            "from questions that one of them left unanswered",
+        ),
+        (claimed("more", split=split("open", "open")), "with another result on the questions that both answered"),
+    ],
+)
+def test_a_pair_without_claim_is_printed_with_the_reason(pair: HeadlinePair, words: str) -> None:
+    assert pair.without_claim("x") == f"x (+10 points, 1 to 20, {words})"
+
+
 @pytest.mark.parametrize(
     ("metrics", "open_a", "open_b", "state"),
     [
@@ -405,6 +511,32 @@ def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) 
     assert words in str(pair.fields()["split"])
 
 
+def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
+    # The first 20 questions are answered by b in every repetition; each other one is left out by one of the two.
+    a, b = "w" * 60, "r" * 20 + "a" * 20 + "r" * 20
+    pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 40 + "a" * 20)[2]
+    assert pair.claim == "more"
+    assert pair.split is not None
+    assert pair.split.both is not None
+    assert (pair.split.both.value, pair.split.both.n, pair.split.unanswered) == (1.0, 60, (0, 40))
+    assert pair.split.better.value == pytest.approx((20 + 40 / 2) / 60)
+    assert pair.split.answering.value == pytest.approx(40 / 2 / 2 / 60)
+    assert (pair.split.more_answered, pair.split.mixed_repetitions) == (True, True)
+    assert pair.fields()["split"] == (
+        "; on the 60 questions that both answered at least once, without their unanswered repetitions, +100 points "
+        "(95% CI 96 to 100), which makes +67 points of the whole; answering at all contributes +17 points (95% CI 13 "
+        "to 20), as a leaves 0 unanswered, b 40 (in at least one repetition)"
+    )
+
+
+def test_repetitions_that_only_one_answered_may_contribute() -> None:
+    a, b = "a" * 20 + "w" * 22 + "rw" * 30, "r" * 20 + "a" * 22 + "rw" * 30
+    pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, b.replace("aa", "ra", 1))[2]
+    assert pair.split is not None
+    assert (pair.split.more_answered, pair.split.mixed_repetitions) == (False, True)
+    assert "; the questions or repetitions that only one answered contribute +" in str(pair.fields()["split"])
+
+
 def test_a_difference_of_0_from_answering_is_of_no_more_answers() -> None:
     # b answers 20 questions more, but both gain the same half points by answering.
     a, b = "a" * 40 + "r" * 15 + "w" * 5 + "rw" * 30, "r" * 25 + "w" * 15 + "a" * 20 + "rw" * 30
@@ -505,11 +637,13 @@ class TwoTasks:
     """What `_is_of_more_answers` reads of an overlap: a large and a small task, 10 and 2 questions."""
 
     right: tuple[np.ndarray, np.ndarray]
+    # Where only the second solver answered, and where only the first did.
+    silent_share: tuple[np.ndarray, np.ndarray]
     kept: np.ndarray
     combine: str = "mean_of_ratios"
     rule: str = "wrong"
     task: np.ndarray = field(default_factory=lambda: np.array(["large"] * 10 + ["small"] * 2, object))
-    present: np.ndarray = field(default_factory=lambda: np.ones(12, bool))
+    credit: np.ndarray = field(default_factory=lambda: np.zeros(12))
 
     def __len__(self) -> int:
         return 12
@@ -523,8 +657,9 @@ ONLY_B, ONLY_A = np.arange(12) < 4, np.arange(12) >= 10
 
 def of_more_answers(combine: str, kept: Any, answering: float = 0.2, only_a: Any = ONLY_A) -> bool:
     """Return the decision for two solvers that are right on all questions that only they answered."""
-    overlap: Any = TwoTasks((only_a.astype(float), ONLY_B.astype(float)), np.full(12, kept), combine)
-    return _is_of_more_answers(overlap, only_a, ONLY_B, answering)
+    by_solver = (only_a.astype(float), ONLY_B.astype(float))
+    overlap: Any = TwoTasks(by_solver, by_solver[::-1], np.full(12, kept), combine)
+    return _is_of_more_answers(overlap, answering)
 
 
 def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
@@ -541,12 +676,13 @@ def test_half_of_the_part_from_answering_is_enough() -> None:
     # a is wrong where only a answered: b gains one point on each of its four, on average (4 - n) / (4 + n) by number.
     nothing, right_b = np.zeros(12), ONLY_B.astype(float)
     for of_a, is_of_more in ((1, True), (2, False)):
-        overlap: Any = TwoTasks((nothing, right_b), np.full(12, True), "ratio")
-        assert _is_of_more_answers(overlap, np.arange(12) >= 12 - of_a, ONLY_B, 0.2) is is_of_more
+        silent = (right_b, (np.arange(12) >= 12 - of_a).astype(float))
+        overlap: Any = TwoTasks((nothing, right_b), silent, np.full(12, True), "ratio")
+        assert _is_of_more_answers(overlap, 0.2) is is_of_more
     # Of the small task each answers one, b wrongly: by weight b gains 0.4 and loses 0.5, by number 4 and 1.
     only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
-    overlap = TwoTasks((only_a.astype(float), right_b), np.full(12, True))
-    assert _is_of_more_answers(overlap, only_a, only_b, 0.2)
+    overlap = TwoTasks((only_a.astype(float), right_b), (only_b.astype(float), only_a.astype(float)), np.full(12, True))
+    assert _is_of_more_answers(overlap, 0.2)
 
 
 @pytest.mark.parametrize("kept", [False, ~ONLY_A, ~ONLY_B])

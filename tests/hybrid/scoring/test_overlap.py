@@ -1,15 +1,18 @@
 """The shared questions of solvers, recomputed question by question from random letters."""
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
 
-from hybrid.core.types import Cell, Metric
+from hybrid.benchmarks.base import Benchmark
+from hybrid.core.types import Cell, Metric, Score
+from hybrid.scoring import overlap
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap, _mean_metric
@@ -66,7 +69,9 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
         read = [[ANSWERS[letter] for letter in replies if letter in ANSWERS] for replies in counting]
         assert [answer[place] for answer in shared.answer] == [(answers or [None])[0] for answers in read]
         assert [flags[place] for flags in shared.unanswered] == ["a" in replies for replies in counting]
-        assert shared.answered_by_all[place] == all("a" not in replies for replies in counting)
+        assert shared.answered_by_all[place] == all(set(replies) != {"a"} for replies in counting)
+        shares = [replies.count("a") / len(replies) for replies in counting]
+        assert [share[place] for share in shared.silent_share] == pytest.approx(shares)
 
 
 def test_a_part_has_its_own_questions_and_knows_the_whole() -> None:
@@ -201,9 +206,9 @@ def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> 
     assert parts is not None
     assert shared.unanswered[1].tolist() == [True] * 4 + [False] * 16
     assert [metric.value for metric in metrics] == pytest.approx([0.5, 0.5])
-    # The four questions count as unanswered for all.
-    assert [metric.value for metric in parts[0]] == pytest.approx([6 / 20, 8 / 20])
-    assert [metric.value for metric in parts[1]] == pytest.approx([4 / 20, 2 / 20])
+    # Next to the second repetition, the four questions count as unanswered for both.
+    assert [metric.value for metric in parts[0]] == pytest.approx([(10 + 6) / 2 / 20, (20 + 0) / 2 / 20])
+    assert [metric.value for metric in parts[1]] == pytest.approx([4 / 2 / 20, 0])
 
 
 def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
@@ -335,3 +340,99 @@ def test_groups_are_tasks_or_values_that_any_solver_knows() -> None:
     assert ids(shared.by_group("level")) == by_level
     assert list(shared.by_group("level")) == ["-", "high", "low"]
     assert ids(shared.groups("level")) == by_level | {"none": ["Counting_1", "Counting_2"]}
+
+
+def on_pictures(scored: Scored) -> Scored:
+    """Return the scores with their questions on five pictures."""
+
+    def moved(score: Score) -> Score:
+        return replace(score, cluster=f"picture {int(score.id.rsplit('_', 1)[1]) % 5}")
+
+    of_rules = {rule: replace(value, scores=tuple(map(moved, value.scores))) for rule, value in scored.counted.items()}
+    return replace(scored, counted=of_rules)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int) -> None:
+    rng = random.Random(seed)
+    words = {"a": "", "a@2": "", "b": "", "b@2": "", "b@3": ""}
+    # The last repetition was not asked the first question; other answers are missing or failed at random.
+    words = {name: "".join(rng.choices("rwaf", (4, 4, 3, 1), k=40)) for name in words} | {
+        "b@3": "." + "".join(rng.choices("rwa.", (4, 4, 3, 1), k=39))
+    }
+    if seed % 2:
+        # One solver has every question, in each repetition.
+        words |= {name: "".join(rng.choices("rwa", k=40)) for name in ("a", "a@2")}
+    # The second question failed in all repetitions of one solver.
+    words = {name: word if name[0] == "a" else f"{word[0]}f{word[2:]}" for name, word in words.items()}
+    options = ComparisonOptions(allow_failed=True)
+    comparison = compare([on_pictures(solver(name, {"Jigsaw": word})) for name, word in words.items()], options)
+    shared, values = shared_of(comparison, "a", "b"), VALUES | {"a": 0.5}
+    total, better, both = [], [], []
+    for letters in zip(*words.values(), strict=True):
+        of_a, of_b = ([letter for letter in replies if letter in values] for replies in (letters[:2], letters[2:]))
+        if not of_a or not of_b:
+            continue
+        pairs = list(product(of_a, of_b))
+        total.append(fmean(values[b] - values[a] for a, b in pairs))
+        better.append(fmean(0.0 if "a" in pair else values[pair[1]] - values[pair[0]] for pair in pairs))
+        if {*of_a} != {"a"} != {*of_b}:
+            read = [[values[letter] for letter in replies if letter != "a"] for replies in (of_a, of_b)]
+            both.append(fmean(read[1]) - fmean(read[0]))
+
+    def difference(metrics: Sequence[Metric] | None) -> float:
+        assert metrics is not None
+        first, second = (metric.value for metric in metrics)
+        assert first is not None
+        assert second is not None
+        assert {cell.cluster for metric in metrics for cell in metric.cells} == {f"picture {n}" for n in range(5)}
+        return second - first
+
+    parts, common = shared.split_by_answering("guess"), shared.with_answers()
+    assert parts is not None
+    assert difference(shared.headline("guess")) == pytest.approx(fmean(total))
+    assert difference(parts[0]) == pytest.approx(fmean(better))
+    assert difference(parts[1]) == pytest.approx(fmean(total) - fmean(better))
+    assert difference(common.headline("guess")) == pytest.approx(fmean(both))
+    assert [metric.n for metric in common.headline("guess") or ()] == [len(both)] * 2
+    assert common.n == len(both) == shared.answered_by_all.sum()
+    assert {*common.ids} == {*shared.ids[shared.answered_by_all | ~shared.present]}
+    assert (common.lost.sum(), common.missing.sum()) == (shared.lost.sum(), shared.missing.sum())
+    assert common.untested(common.headline("guess")) is None
+
+
+def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
+    shared = shared_of(compared("rwf.r", "wrrwr"), "a", "b")
+    part = shared.with_failed(np.array([True, False, False, False, False]))
+    assert part.ids.tolist() == ["Jigsaw_1", "Jigsaw_3", "Jigsaw_4"]
+    assert (part.n, part.full, part.left_out) == (
+        1,
+        shared,
+        "left out: 1 that one of them failed, 1 that one of them was not asked",
+    )
+    assert (shared.at(np.array([0])).left_out, shared.answer[0].tolist()) == ("", ["A", "B", None, "A", None])
+
+
+def test_the_other_rule_matters_if_one_repetition_is_silent() -> None:
+    # As a guess the silent half of b is worth as much as the answers of a, as wrong it is worth nothing.
+    comparison = compared("rw" * 20, b="a" * 40, b_2="rw" * 20)
+    rows = ConclusionRows(comparison, ())
+    assert rows.otherwise(comparison.named("a"), comparison.named("b")) == "b is behind a"
+
+
+def test_only_metrics_of_all_solvers_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def some(benchmark: Benchmark, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        first = scores[0].answer == "A"
+        of_both, of_a = (
+            Metric("accuracy_macro", 1.0, 1, "ratio", (Cell("", "u", 1.0, 1.0),)),
+            Metric("a", 1.0, 1, "ratio"),
+        )
+        return (of_both, replace(of_a, cells=of_both.cells), replace(of_a, name="empty")) if first else (of_both,)
+
+    monkeypatch.setattr(overlap, "summary", some)
+    shared = shared_of(compared("r.", "ww"), "a", "b")
+    assert set(shared.metrics("guess")) == {"accuracy_macro"}
+    assert set(shared_of(compared("r.", "rw"), "a", "b").metrics("guess")) == {"accuracy_macro", "a"}
+    shared = shared_of(compared("r", "w"), "a", "b")
+    shared._known["guess"] = {}
+    assert shared.headline("guess") is None

@@ -15,11 +15,11 @@ from hybrid.core.errors import DataError, UsageError
 from hybrid.core.types import Attempt, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Reply, Score, Usage
 from hybrid.log.attempts import Unfinished, attempt_line
 from hybrid.log.codec import to_json
-from hybrid.log.folder import RunFolder, attempts_of
+from hybrid.log.folder import SCORES, RunFolder, attempts_of
 from hybrid.scoring import tally as module
 from hybrid.scoring.calibrate import cases
 from hybrid.scoring.runs import score_run
-from hybrid.scoring.tally import Replies, Tally, refuse_our_line, tally, tally_replies
+from hybrid.scoring.tally import Replies, Span, Tally, refuse_our_line, tally, tally_replies, wall_seconds
 from tests.hybrid.scoring.solvers import folder_of
 
 OPTIONS = ScoreOptions(unanswered="guess")
@@ -195,6 +195,49 @@ def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: An
     assert (result.open, result.wall_s) == (1, pytest.approx(0.3))
 
 
+@pytest.mark.parametrize(
+    ("spans", "seconds"),
+    [
+        ([], 0.0),
+        # Parallel attempts count once, and a pause does not count, in any order.
+        ([(30.0, 2.0), (10.0, 5.0), (12.0, 8.0), (11.0, 1.0)], 12.0),
+        ([(0.5, 0.25)], 0.25),
+        ([(10.0, -5.0), (10.0, 1.0)], 1.0),
+        ([(10.0, 5.0), (None, 1.0)], None),
+    ],
+)
+def test_seconds_in_which_a_question_was_asked(spans: list[Span], seconds: float | None) -> None:
+    assert wall_seconds(spans) == seconds
+
+
+def test_a_run_whose_replies_the_parse_cannot_read_is_not_scored(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Any] = []
+    monkeypatch.setattr(module, "refuse_our_line", lambda *facts: checked.append(facts[3]))
+    tallied(folder)
+    assert checked == [OPTIONS]
+
+
+def test_scores_are_saved_unless_the_run_is_in_progress(folder: RunFolder) -> None:
+    path = folder.path / "mllm" / SCORES
+    unsaved = tally(folder, BENCHMARK, "mllm", folder.questions(), OPTIONS, keep=False)
+    assert not path.exists()
+    assert tallied(folder) == unsaved
+    assert path.exists()
+
+
+def test_if_answers_were_lost_every_question_without_one_failed(folder: RunFolder) -> None:
+    def failed() -> dict[str, bool]:
+        return {score.id: score.outcome.failed for score in tallied(folder).scores}
+
+    answered = dict.fromkeys(("val_Jigsaw_4", "val_Jigsaw_2", "val_Jigsaw_9"), False)
+    assert (failed(), tallied(folder).open) == (answered | {"val_Jigsaw_1": True}, 1)
+    path = folder.path / attempts_of("mllm")
+    path.write_bytes(b"lost\n" + path.read_bytes())
+    assert (failed(), tallied(folder).open) == (answered | {"val_Jigsaw_1": True, "val_Jigsaw_3": True}, 0)
+
+
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
     folder.write_questions([fakes.question("val_Jigsaw_2", choices=("x", "y"))])
     text = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
@@ -272,7 +315,7 @@ def test_a_stored_answer_is_compared_without_parsing(fakes: Any, monkeypatch: py
     first = attempt(stored_question, "B")
     # Of a dialogue, the last reply has the answer.
     last = replace(first.exchanges[0], reply=replace(first.exchanges[0].reply, text="(A)"))
-    attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges, last))}
+    attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges * 2, last))}
     scores = tally_replies(BENCHMARK, Replies([stored_question], attempts, stored=True), OPTIONS).scores
     assert (stored, [score.correct for score in scores]) == (["(A)"], [1.0])
     stored.clear()

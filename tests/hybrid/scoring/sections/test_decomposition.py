@@ -3,13 +3,16 @@
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.core.types import Combine
-from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, ToolQuestion, decompose
+from hybrid.scoring.result import FRACTION, Result
+from hybrid.scoring.sections.decomposition import GAIN, PARTS, SIGNS, ToolQuestion, decompose, rows_of
 
 
 def values(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, float]:
@@ -55,3 +58,73 @@ def test_a_repetition_that_equals_the_first_changes_no_number(
     mixed = [replace(question, answered=place % 3 > 0) for place, question in enumerate(questions)]
     repeated = [replace(question, later=(question,)) for question in mixed]
     assert values(repeated, combine) == values(mixed, combine)
+
+
+def asked(number: int, alone: float, with_tools: float, *tools: str, **more: Any) -> ToolQuestion:
+    """Return a question of task x (1 to 3) or y."""
+    return ToolQuestion(str(number), "x" if number <= 3 else "y", f"c{number}", alone, with_tools, tools, **more)
+
+
+REPEATED = asked(7, 0, 1, "depth", later=(asked(7, 0, 0.5), asked(7, 0, 1, "depth", answered=False)))
+EXAMPLE = (
+    asked(1, 0, 1, "depth"),
+    asked(2, 0, 0.5),
+    asked(3, 1, 0, "crop"),
+    asked(4, 1, 0.25),
+    asked(5, 0, 1, "depth", answered=False),
+    asked(6, 1, 0.5, answered=False),
+    REPEATED,
+    asked(8, 0.5, 0.5, "crop", "depth"),
+)
+# The contribution of each question to each part, and the shares of its repetitions that were answered, with a call.
+CONTRIBUTIONS = {
+    "gain with a call": [1, 0, 0, 0, 0, 0, 1 / 3, 0],
+    "gain without a call": [0, 0.5, 0, 0, 0, 0, 0.5 / 3, 0],
+    "harm with a call": [0, 0, 1, 0, 0, 0, 0, 0],
+    "harm without a call": [0, 0, 0, 0.75, 0, 0, 0, 0],
+    "gain by answering": [0, 0, 0, 0, 1, 0, 1 / 3, 0],
+    "harm by no answer": [0, 0, 0, 0, 0, 0.5, 0, 0],
+}
+ALONE, READ, CALLED = [0, 0, 1, 1, 0, 1, 0, 0.5], [1, 1, 1, 1, 0, 0, 2 / 3, 1], [1, 0, 1, 0, 0, 0, 1 / 3, 1]
+
+
+@pytest.mark.parametrize("averaging", ["ratio", "mean_of_ratios"])
+def test_every_number_of_eight_questions(averaging: Combine) -> None:
+    weights = [1 / 3] * 3 + [1 / 5] * 5 if averaging == "mean_of_ratios" else [1.0] * 8
+
+    def share(above: Sequence[float], below: Sequence[float] = (1,) * 8) -> float:
+        return sum(map(prod, zip(weights, above, strict=True))) / sum(map(prod, zip(weights, below, strict=True)))
+
+    expected = {name: share(amounts) for name, amounts in CONTRIBUTIONS.items()}
+    expected["accuracy alone"] = share(ALONE)
+    expected[GAIN] = share([1, 0.5, 0, 0.25, 1, 0.5, 2.5 / 3, 0.5]) - share(ALONE)
+    for of, side in (("wrong", [1 - right for right in ALONE]), ("right", ALONE)):
+        read = [right * answered for right, answered in zip(side, READ, strict=True)]
+        expected[f"P({of} alone)"] = share(read)
+        for call in ("call", "no call"):
+            acting = CALLED if call == "call" else [answered - k for answered, k in zip(READ, CALLED, strict=True)]
+            acted = [right * k for right, k in zip(side, acting, strict=True)]
+            part = f"{'gain' if of == 'wrong' else 'harm'} {'with' if call == 'call' else 'without'} a call"
+            other = "right" if of == "wrong" else "wrong"
+            expected[f"P({call} | {of} alone)"] = share(acted, read)
+            expected[f"P({other} with tools | {call}, {of} alone)"] = share(CONTRIBUTIONS[part], acted)
+    assert values(EXAMPLE, averaging) == pytest.approx(expected)
+    without_answering = {name: value for name, value in values(EXAMPLE[:4], averaging).items() if "answer" in name}
+    assert without_answering == {}
+
+
+def test_rows_name_the_questions_of_their_part() -> None:
+    rows = {row.quantity: row for row in rows_of(Result("decomposition", "", FRACTION, None), EXAMPLE, "ratio")}
+    for name, amounts in CONTRIBUTIONS.items():
+        assert rows[name].ids == tuple(str(n) for n, amount in enumerate(amounts, 1) if amount)
+    assert rows[GAIN].ids == ()
+    assert {row.n for row in rows.values()} == {8}
+    assert {name for name, row in rows.items() if not row.detail} == {GAIN, *CONTRIBUTIONS}
+
+
+def test_calls_of_other_tools_change_nothing_in_the_rows_of_a_set() -> None:
+    with_depth, with_crop = ([question.only((tool,)) for question in EXAMPLE] for tool in ("depth", "crop"))
+    assert [question.parts[0] for question in with_depth] == pytest.approx(CONTRIBUTIONS["gain with a call"])
+    assert [question.parts[2] for question in with_depth] == [0] * 8
+    assert [question.parts[0] for question in with_crop] == [0] * 8
+    assert [question.parts[2] for question in with_crop] == CONTRIBUTIONS["harm with a call"]

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hybrid.core.types import Fault, Question, Reply
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, SECTION, SHUFFLED, none_said, said_of, unclear_parts
@@ -62,6 +63,18 @@ def test_without_an_answered_call_or_with_an_unclear_part_no_part_is_the_source(
     assert case == "content.parts"
     assert "with tool output it changes by +20 points (95% CI 10 to 30), depending on the rule" in words
     assert "already brings 10 points (95% CI 10 to 30)" in words
+
+
+def test_each_part_has_its_own_reason_to_be_unclear() -> None:
+    claims = {("alone", "hybrid"): "rule", ("alone", "blank"): "answering", ("blank", "hybrid"): "uneven"}
+    rows: Any = SimpleNamespace(pair=lambda a, b: SimpleNamespace(claim=claims[a, b]))
+    group: Any = SimpleNamespace(alone="alone", blank="blank", hybrid="hybrid")
+    reasons = {GAIN: NO_CLAIM["rule"], PRESENCE: NO_CLAIM["answering"], CONTENT: NO_CLAIM["uneven"]}
+    assert unclear_parts(rows, group) == reasons
+    group.blank = None
+    assert unclear_parts(rows, group) == {GAIN: reasons[GAIN]}
+    claims["alone", "hybrid"] = "more"
+    assert unclear_parts(rows, group) == {}
 
 
 @pytest.mark.parametrize(
