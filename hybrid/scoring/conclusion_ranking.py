@@ -94,7 +94,7 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         n=how_many(first.n or 0),
         interval=f"{CI} {first.low:.3f} to {first.high:.3f}",
         where=_where_answered(rows, first.a),
-        ranking=_other_ranking(rows, values, {row.a for row in best}),
+        ranking=_not_ranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
     )
     if count > 1:
         yield _ahead(rows, first.a)
@@ -117,12 +117,19 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
 
 def _where_answered(rows: ConclusionRows, name: str) -> str:
     """Return the value of a specialist on the questions that it answers; empty for other solvers."""
-    of_solver = {row.quantity: row for row in rows.of("metrics") if row.a == name and not row.group}
-    value, share = of_solver.get("value where answered"), of_solver.get("coverage")
-    if value is None or share is None:
+    of_solver = {row.quantity: row for row in rows.of("metrics") if row.a == name}
+    if "coverage" not in of_solver:
         return ""
+    value, share = of_solver["value where answered"], of_solver["coverage"]
     count = f"{round((share.value or 0.0) * (share.n or 0))} of {how_many(share.n or 0)}"
     return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {format_value(value.value)}; over all, "
+
+
+def _not_ranked(rows: ConclusionRows, values: Sequence[Result]) -> str:
+    """Name the solvers without an interval, which may have a higher value: they answer nothing or are not finished."""
+    ranked = {row.a for row in values}
+    names = [short_name(solver) for solver in rows.found.contestants if solver.solver not in ranked]
+    return f"; not ranked, without an interval: {listed(names)}" if names else ""
 
 
 def _other_ranking(rows: ConclusionRows, values: Sequence[Result], best: Collection[str]) -> str:

@@ -1,12 +1,14 @@
 """The last sentence of a conclusion: each limit with the solver's own counts, from letters."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.core.types import Cell, Metric, Usage
+from hybrid.core.image_clusters import PICTURE
+from hybrid.core.types import Cell, Metric, Score, Usage
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.conclusion_limits import _weights, limits_of
 from hybrid.scoring.conclusion_rows import ConclusionRows
@@ -124,6 +126,27 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
     assert [power.partition(" points")[0] for power in powers] == [
         f"this run can detect differences of about {size}" for size in (23, 29)
     ]
+
+
+def test_shared_pictures_are_those_of_all_solvers() -> None:
+    def pictured(name: str, task: str, clusters: Sequence[str]) -> Scored:
+        scored = solver(name, {task: "r" * len(clusters)}, recorded=f"{name} recorded")
+        counted = {
+            rule: replace(value, scores=tuple(map(in_cluster, value.scores, clusters)))
+            for rule, value in scored.counted.items()
+        }
+        return replace(scored, counted=counted)
+
+    def in_cluster(score: Score, cluster: str) -> Score:
+        return replace(score, cluster=cluster)
+
+    first, second = [f"{PICTURE}{n}" for n in "1122"], [f"{PICTURE}{n}" for n in "344"]
+    words = "{} questions show {} pictures"
+    assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", first))
+    assert words.format(7, 4) in limits(pictured("a", "Jigsaw", first), pictured("b", "Counting", second))
+    # Predictions without their pictures do not hide those of a run.
+    assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", [""] * 4))
+    assert not [line for line in limits(pictured("a", "Jigsaw", ["scene 1"] * 4)) if "show" in line]
 
 
 def test_a_task_is_heavy_from_three_times_the_weight_of_its_questions() -> None:
