@@ -1,7 +1,7 @@
 """Every case of the conclusion, including edge cases, by letters: r right, w wrong, a abstained, f failed."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class Said:
     blank: str = ""
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     calls: bool = True
+    # The ids of all sentences, if no other may be printed.
+    ids: Sequence[str] = ()
 
 
 def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
@@ -67,6 +69,7 @@ TABLE = {
         letters(row.get("blank", "")),
         ComparisonOptions(pairs=()) if "pairs" in row else ComparisonOptions(),
         row.get("calls", True),
+        row.get("ids", ()),
     )
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
@@ -94,6 +97,7 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
     assert 1 <= len(sentences) <= 8
     text = {item.id: item.text for item in sentences}
     assert "nothing.answered" not in text or len(sentences) == 1
+    assert not message.ids or message.ids == list(text)
     # A single task gets no sentence of its own.
     assert len(next(iter(message.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
     for case, words in message.cases.items():
