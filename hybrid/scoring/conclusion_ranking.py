@@ -66,7 +66,7 @@ AHEAD: Mapping[str, Case] = {
     ),
     "depends": case(
         "ahead.depends",
-        "of none, and some differences support no claim",
+        "of none, and some differences support no claim, or it is behind on the questions of both",
         "Adjusted (Holm) for {tests}, it is shown to be ahead of none of the others; {parts}.",
     ),
     "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
@@ -186,16 +186,20 @@ def _ahead(rows: ConclusionRows, best: str) -> Sentence:
     ]
     if not of_best:
         return say(AHEAD["untested"], why=_why_untested(pairs, best))
-    ahead, unclaimed = list[str](), list[str]()
+    ahead, behind, unclaimed = list[str](), list[str](), list[str]()
     for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
         pair = rows.pair(rows.found.named(row.a), rows.found.named(best))
         name = clipped(row.a, NAME_WIDTH)
         if pair.claim in NO_CLAIM:
             unclaimed.append(pair.without_claim(name))
-        elif row.holds and (row.low or 0.0) > 0:
-            ahead.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
+        elif row.holds and row.excludes_zero:
+            # The highest value over a solver's own questions may be the lower one on those of both.
+            is_ahead = (row.low or 0.0) > 0
+            words = f"{name} by {size_of(row)} ({ends_of(row, cost=not is_ahead)}{pair.fields()['split']})"
+            (ahead if is_ahead else behind).append(words)
     parts = listed(ahead) + (f"; {UNCLAIMED} its difference to {listed(unclaimed)}" if unclaimed else "")
-    kind = "some" if ahead else "depends" if unclaimed else "none"
+    parts += f"; on the questions of both it is behind {listed(behind)}" if behind else ""
+    kind = "some" if ahead else "depends" if parts else "none"
     return say(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 
 

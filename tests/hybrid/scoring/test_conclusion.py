@@ -368,8 +368,17 @@ def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
 def test_one_question_of_a_metric_that_is_no_share_has_a_value_and_no_interval() -> None:
     scored = solver("mllm", {"Jigsaw": "r"})
     metric = Metric("accuracy_macro", 1.25, 1, "ratio", (Cell("", "Jigsaw_1", 1.25, 1.0),), share=False)
-    alone = replace(scored, counted={rule: Counted(each.scores, (metric,)) for rule, each in scored.counted.items()})
-    (sentence,) = conclusion(compare([alone]), limits=False)
+    other = replace(metric, name="another", value=9.0)
+
+    def measured(scored: Scored, metric: Metric) -> Scored:
+        return replace(
+            scored, counted={rule: Counted(each.scores, (other, metric)) for rule, each in scored.counted.items()}
+        )
+
+    # A solver without a value is not named.
+    without = measured(solver("text_only", {"Counting": "r"}), replace(metric, value=None, n=0, cells=()))
+    (sentence,) = conclusion(compare([measured(scored, metric)]), limits=False)
+    assert conclusion(compare([measured(scored, metric), without]), limits=False)[0] == sentence
     words = "accuracy_macro: mllm 1.250 (1 question); too few questions."
     assert (sentence.id, sentence.text) == ("solvers.no_interval", words)
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from hybrid.core.types import Cell, Metric
+from hybrid.scoring.compare import SolverPair
 from hybrid.scoring.conclusion import _Conclusion, _of_gains, _several, _specialists_words
-from hybrid.scoring.conclusion_ranking import _first_of, _where_answered, _why_untested
-from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair
+from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested
+from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, turned
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from tests.hybrid.scoring.solvers import solver
 
@@ -58,8 +59,8 @@ CLAIMS = {
         (
             ["open", "loss", "gain"],
             (
-                "for gain (+20 points, 10 to 30); against loss (-20 points, -30 to -10); no significant difference for "
-                "open"
+                "for gain (+20 points, 10 to 30); against loss (-20 points, -30 to -10); no significant difference "
+                "for open"
             ),
             3,
         ),
@@ -75,8 +76,8 @@ CLAIMS = {
         (
             ["uneven", "rule first", "answering"],
             (
-                "no claim for uneven (+10 points, -10 to +30, with another result over all questions than over tasks: "
-                "-20 points, -30 to -10 over all questions), rule first (+20 points, 10 to 30, depending on how "
+                "no claim for uneven (+10 points, -10 to +30, with another result over all questions than over tasks:"
+                " -20 points, -30 to -10 over all questions), rule first (+20 points, 10 to 30, depending on how "
                 "unanswered questions count: +10 points, -10 to +30 if they count as wrong), answering (+20 points, "
                 "10 to 30, from answering more or fewer questions)"
             ),
@@ -85,16 +86,16 @@ CLAIMS = {
         (
             ["few", "failed", "silent", "gain"],
             (
-                "for gain (+20 points, 10 to 30); not tested few (no interval), failed (more than 1 % of the questions "
-                "failed), silent (one of the two answers nothing)"
+                "for gain (+20 points, 10 to 30); not tested few (no interval), failed (more than 1 % of the "
+                "questions failed), silent (one of the two answers nothing)"
             ),
             1,
         ),
         (
             ["waiting", "apart"],
             (
-                "not tested waiting (questions are not finished), apart (no question in common, or --pairs leaves the "
-                "pair out)"
+                "not tested waiting (questions are not finished), apart (no question in common, or --pairs leaves the"
+                " pair out)"
             ),
             0,
         ),
@@ -257,6 +258,94 @@ def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
         "sizes": "sizes answers 20 of 40 questions, on these with 0.900; over all, ",
         "mllm": "",
     }
+
+
+A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b="best")
+
+
+def behind(name: str, **changes: Any) -> Result:
+    """Return a difference of which the best solver is the first, and the other 30 points behind."""
+    return replace(row(-0.3, (-0.4, -0.2), a="best", b=name), **changes)
+
+
+@pytest.mark.parametrize(
+    ("differences", "no_claim", "case", "words"),
+    [
+        # The largest first, whichever solver comes first in the pair; the others' own difference is none of the best.
+        (
+            [A_B, A_C, behind("d"), row(0.2, (0.1, 0.3), a="c", b="b")],
+            (),
+            "some",
+            (
+                "It is ahead of c by 40 points (30 to 50), d by 30 points (20 to 40), b by 20 points (10 to 30), "
+                "adjusted (Holm) for 4 tests."
+            ),
+        ),
+        # Significant before adjustment alone, or not at all.
+        (
+            [replace(A_B, p_holm=0.06), row(0.1, (0.0, 0.2), a="c", b="best")],
+            (),
+            "none",
+            "Adjusted (Holm) for 2 tests, no difference to the others is significant.",
+        ),
+        ([replace(A_B, p_holm=0.06), A_C], (), "some", "It is ahead of c by 40 points (30 to 50), adjusted (Holm) for"),
+        # The best by its own questions may be behind on those of both.
+        (
+            [replace(A_B, value=-0.2, low=-0.3, high=-0.1)],
+            (),
+            "depends",
+            (
+                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; on the questions of both "
+                "it is behind b by 20 points (10 to 30)."
+            ),
+        ),
+        (
+            [replace(A_B, value=-0.2, low=-0.3, high=-0.1), A_C, behind("d")],
+            ("d",),
+            "some",
+            (
+                "It is ahead of c by 40 points (30 to 50); no claim for its difference to d (+30 points, 20 to 40, "
+                "with another result over all questions than over tasks: -20 points, -30 to -10 over all questions); "
+                "on the questions of both it is behind b by 20 points (10 to 30), adjusted (Holm) for 3 tests."
+            ),
+        ),
+        (
+            [behind("d")],
+            ("d",),
+            "depends",
+            (
+                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; no claim for its "
+                "difference to d (+30 points, 20 to 40, with another result over all questions than over tasks: -20 "
+                "points, -30 to -10 over all questions)."
+            ),
+        ),
+        # Pairs without an interval, and of other solvers alone.
+        (
+            [row(0.2, a="b", b="best", note="of few"), row(0.2, (0.1, 0.3), a="c", b="b")],
+            (),
+            "untested",
+            "It is compared with none of the others: of few.",
+        ),
+        ([], (), "untested", "no pair of it was chosen, or they share too few questions."),
+    ],
+)
+def test_whom_the_best_solver_is_ahead_of(
+    differences: list[Result], no_claim: tuple[str, ...], case: str, words: str
+) -> None:
+    by_pair = {frozenset((each.a, each.b)): each for each in differences}
+
+    def pair_of(a: Any, b: Any) -> HeadlinePair:
+        found = by_pair.get(frozenset((a.solver, b.solver)))
+        over_all = LOSS if a.solver in no_claim else None
+        rows = () if found is None else (turned(found, (a.solver, b.solver)),)
+        return HeadlinePair(a, b, rows, n=40, over_all=over_all)
+
+    pairs = [*(SolverPair(each.a, each.b) for each in differences), SolverPair("apart", "best")]
+    found = SimpleNamespace(pairs=pairs, named=lambda name: solver(name, {"Jigsaw": "r"}))
+    stub: Any = SimpleNamespace(found=found, pair=pair_of)
+    sentence = _ahead(stub, "best")
+    assert sentence.id == f"ahead.{case}"
+    assert words in sentence.text
 
 
 def test_the_best_solver_is_untested_for_the_reason_of_its_own_pairs() -> None:
