@@ -61,7 +61,7 @@ SELDOM = 0.2  # Below this share of questions with a call, the first sentence st
 
 
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
-    """Return at most ten sentences, and at least one if there is a solver.
+    """Return at most ten sentences about one or more solvers, and at least one.
 
     Without `limits` the last sentence is omitted; its simulation of power can take seconds.
     """
@@ -278,8 +278,6 @@ class _Conclusion:
 
     def sentences(self, *, limits: bool) -> Iterator[Sentence]:
         """Yield the sentences in the order printed."""
-        if not self._found.solvers:
-            return
         if all(score.outcome.failed for solver in self._found.solvers for score in solver.scores):
             yield say(NOTHING_ANSWERED)
             return

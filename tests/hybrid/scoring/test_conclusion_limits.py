@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -41,6 +42,18 @@ def test_each_solver_has_its_own_counts() -> None:
     assert limits(of("a", "25r"), of("b", "25r", open=3)) == ["not finished yet: b 3 of 28", RECORDED]
     none = [replace(solver, unanswered="wrong") for solver in (of("b", "20r 16w"), of("c", "6r 30u"))]
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
+
+
+def test_predictions_for_generated_questions_say_nothing_of_real_pictures_either() -> None:
+    predictions = of("b", "20r 16w", data=replace(GENERATED, facts={}))
+    assert limits(of("a", "30r 6w", data=GENERATED), predictions)[0] == GENERATED_QUESTIONS
+
+
+def test_predictions_of_a_part_have_their_number_and_the_whole() -> None:
+    part = of("part", "14r 6w", origin=SimpleNamespace(missing=["q1", "q2", "q3"]))
+    whole = of("whole", "14r 6w", origin=SimpleNamespace(missing=[]))
+    (words,) = [line for line in limits(part, whole) if "predictions" in line]
+    assert words == "part has predictions for 20 of 23 questions of the data"
 
 
 def test_calls_that_could_not_be_read_are_counted_for_each_solver_and_named_above_one_in_twenty() -> None:
