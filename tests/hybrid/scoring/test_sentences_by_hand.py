@@ -110,6 +110,10 @@ def test_differences_of_several_solvers(names: list[str], words: str, tested: in
     [
         ([pair("a", GAIN, 40), pair("b", OPEN, 40)], "over 40 questions and adjusted (Holm) for 2 tests: a gain for a"),
         (
+            [pair("a", OPEN, 60), pair("b", LOSS, 40)],
+            "over 40 to 60 questions and adjusted (Holm) for 2 tests: a loss for b",
+        ),
+        (
             [pair("a", OPEN, 60), pair("b", OPEN, 9), pair("c", LOSS, 50)],
             "over 9 to 60 questions and adjusted (Holm) for 3 tests: a loss for c",
         ),
