@@ -61,7 +61,7 @@ SELDOM = 0.2  # Below this share of questions with a call, the first sentence st
 
 
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
-    """Return at most ten sentences, and at least one if there is a solver.
+    """Return at most ten sentences about one or more solvers, and at least one.
 
     Without `limits` the last sentence is omitted; its simulation of power can take seconds.
     """
@@ -278,8 +278,6 @@ class _Conclusion:
 
     def sentences(self, *, limits: bool) -> Iterator[Sentence]:
         """Yield the sentences in the order printed."""
-        if not self._found.solvers:
-            return
         if all(score.outcome.failed for solver in self._found.solvers for score in solver.scores):
             yield say(NOTHING_ANSWERED)
             return
@@ -301,7 +299,7 @@ class _Conclusion:
             yield _explain_missing_alone((group.hybrid,), calls_note, self._found.solvers)
         else:
             gain = self._rows.pair(group.alone, group.hybrid)
-            name = measure(gain.metrics) if gain.metrics else "the metric"
+            name = _measure(gain)
             yield self._next_to_alone(gain, name, calls_note)
         if group.specialist is None:
             yield _explain_missing_specialists((group.hybrid,), self._found.solvers)
@@ -320,7 +318,7 @@ class _Conclusion:
         with_tools, alone = (f"({short_name(solver)}{self._again(solver)})" for solver in (gain.b, gain.a))
         how = "with tools" if offers_tools(gain.b) else "joined"
         values = f"{format_value(gain.values[1])} {how} {with_tools}, {format_value(gain.values[0])} alone {alone}"
-        answers = f"{name[0].upper()}{name[1:]} is {values}"
+        answers = f"{name[:1].upper()}{name[1:]} is {values}"
         right = gain.right
         counts = "" if right is None else f"; {right[1]} and {right[0]} of {gain.n:,} right"
         return _of_pair(GAIN_CASES, gain, answers, counts=counts, called=calls_note)
@@ -356,14 +354,12 @@ class _Conclusion:
         pair = self._rows.part(group, blank, group.hybrid, CONTENT)
         if pair.state not in ("more", "less", "open"):
             return _of_pair(CONTENT_CASES, pair)
+        rows = list(pair.rows)
+        if group.alone is not None:
+            for other, quantity in ((group.hybrid, GAIN), (blank, PRESENCE)):
+                rows += self._rows.part(group, group.alone, other, quantity).rows
         none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
-        if group.alone is None:
-            return Sentence(*said_of(*pair.rows, none=none, unclear=unclear))
-        gain, presence = (
-            self._rows.part(group, group.alone, other, name)
-            for other, name in ((group.hybrid, GAIN), (blank, PRESENCE))
-        )
-        case, words = said_of(*pair.rows, *gain.rows, *presence.rows, none=none, unclear=unclear)
+        case, words = said_of(*rows, none=none, unclear=unclear)
         # Blank tools may leave more or fewer questions unanswered than real ones.
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
@@ -374,8 +370,8 @@ class _Conclusion:
             return
         names, style = (group.hybrid.solver, trained.solver), asked_in(trained)[0]
         rows = (row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group)
-        row = next((row for row in rows if row.low is not None), None)
-        if row is None:
+        row = next(rows, None)
+        if row is None or row.low is None:
             yield say(TRAINED["untested"], style=style)
             return
         state = shown(row) if row.holds else "open"
@@ -417,9 +413,14 @@ def _of_gains(gains: Sequence[HeadlinePair], calls_note: str) -> Sentence:
     return say(chosen, n=n, tests=how_many(count, "test"), parts=parts, called=calls_note)
 
 
+def _measure(pair: HeadlinePair) -> str:
+    """Return the metric of a pair in words; empty if the two have none in common."""
+    return measure(pair.metrics) if pair.metrics else ""
+
+
 def _specialists_words(pair: HeadlinePair, silent: Mapping[str, Result], whom: str, named: str) -> tuple[str, str]:
     """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`."""
-    metric = measure(pair.metrics) if pair.metrics else ""
+    metric = _measure(pair)
     if pair.right is None:
         verb, unit = "score" if metric == named else f"have {metric}", ""
         own, other = map(format_value, pair.values)
@@ -456,7 +457,7 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
     kinds: dict[str, list[str]] = {kind: [] for kind in (*words, NO_DIFFERENCE, UNCLAIMED, "not tested")}
     for pair in pairs:
         row = pair.rows[0] if pair.rows else None
-        if row is None or row.p_holm is None or row.low is None:
+        if row is None or row.low is None:
             kinds["not tested"].append(f"{short_name(pair.b)} ({WHY_UNTESTED.get(pair.state, 'no interval')})")
         elif pair.claim in NO_CLAIM:
             kinds[UNCLAIMED].append(pair.without_claim(short_name(pair.b)))
@@ -465,7 +466,7 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
         else:
             kinds[NO_DIFFERENCE].append(short_name(pair.b))
     parts = "; ".join(f"{kind} {listed(names)}" for kind, names in kinds.items() if names)
-    return parts, sum(bool(pair.rows) and pair.rows[0].p is not None for pair in pairs)
+    return parts, len(pairs) - len(kinds["not tested"])
 
 
 def _command(group: ComparisonGroup) -> str:

@@ -95,7 +95,8 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     if parts:
         yield OTHER_RULE.fill(counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
     yield from _weights(solvers[0].metrics, conclusion_rows.found.headline)
-    if shared := max((shared_pictures(score.cluster for score in solver.scores) for solver in solvers), key=len):
+    clusters = {score.id: score.cluster for solver in solvers for score in solver.scores if score.cluster}
+    if shared := shared_pictures(clusters.values()):
         yield shared
     if any(solver.data.generated for solver in solvers):
         yield GENERATED.fill()

@@ -66,7 +66,7 @@ AHEAD: Mapping[str, Case] = {
     ),
     "depends": case(
         "ahead.depends",
-        "of none, and some differences support no claim",
+        "of none, and some differences support no claim, or it is behind on the questions of both",
         "Adjusted (Holm) for {tests}, it is shown to be ahead of none of the others; {parts}.",
     ),
     "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
@@ -94,7 +94,7 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         n=how_many(first.n or 0),
         interval=f"{CI} {first.low:.3f} to {first.high:.3f}",
         where=_where_answered(rows, first.a),
-        ranking=_other_ranking(rows, values, {row.a for row in best}),
+        ranking=_not_ranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
     )
     if count > 1:
         yield _ahead(rows, first.a)
@@ -117,12 +117,19 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
 
 def _where_answered(rows: ConclusionRows, name: str) -> str:
     """Return the value of a specialist on the questions that it answers; empty for other solvers."""
-    of_solver = {row.quantity: row for row in rows.of("metrics") if row.a == name and not row.group}
-    value, share = of_solver.get("value where answered"), of_solver.get("coverage")
-    if value is None or share is None:
+    of_solver = {row.quantity: row for row in rows.of("metrics") if row.a == name}
+    if "coverage" not in of_solver:
         return ""
+    value, share = of_solver["value where answered"], of_solver["coverage"]
     count = f"{round((share.value or 0.0) * (share.n or 0))} of {how_many(share.n or 0)}"
     return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {format_value(value.value)}; over all, "
+
+
+def _not_ranked(rows: ConclusionRows, values: Sequence[Result]) -> str:
+    """Name the solvers without an interval, which may have a higher value: they answer nothing or are not finished."""
+    ranked = {row.a for row in values}
+    names = [short_name(solver) for solver in rows.found.contestants if solver.solver not in ranked]
+    return f"; not ranked, without an interval: {listed(names)}" if names else ""
 
 
 def _other_ranking(rows: ConclusionRows, values: Sequence[Result], best: Collection[str]) -> str:
@@ -179,16 +186,20 @@ def _ahead(rows: ConclusionRows, best: str) -> Sentence:
     ]
     if not of_best:
         return say(AHEAD["untested"], why=_why_untested(pairs, best))
-    ahead, unclaimed = list[str](), list[str]()
+    ahead, behind, unclaimed = list[str](), list[str](), list[str]()
     for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
         pair = rows.pair(rows.found.named(row.a), rows.found.named(best))
         name = clipped(row.a, NAME_WIDTH)
         if pair.claim in NO_CLAIM:
             unclaimed.append(pair.without_claim(name))
-        elif row.holds and (row.low or 0.0) > 0:
-            ahead.append(f"{name} by {size_of(row)} ({ends_of(row)}{pair.fields()['split']})")
+        elif row.holds and row.excludes_zero:
+            # The highest value over a solver's own questions may be the lower one on those of both.
+            is_ahead = (row.low or 0.0) > 0
+            words = f"{name} by {size_of(row)} ({ends_of(row, cost=not is_ahead)}{pair.fields()['split']})"
+            (ahead if is_ahead else behind).append(words)
     parts = listed(ahead) + (f"; {UNCLAIMED} its difference to {listed(unclaimed)}" if unclaimed else "")
-    kind = "some" if ahead else "depends" if unclaimed else "none"
+    parts += f"; on the questions of both it is behind {listed(behind)}" if behind else ""
+    kind = "some" if ahead else "depends" if parts else "none"
     return say(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 
 

@@ -329,29 +329,26 @@ def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     """Yield the effect of the second wording of tool output."""
-    other = group.paraphrased
-    found = (
-        row
-        for row in rows.of("effects")
-        if other is not None and row.quantity == WORDS and (row.a, row.b) == (group.hybrid.solver, other.solver)
-    )
-    row = next((row for row in found if not row.group), None)
-    if row is not None and row.low is not None:
-        unchanged, n = _unchanged_outputs(other)
-        if n and unchanged == n:
-            yield _said("words.none", n=n)
-            return
-        which = "matter" if row.holds and row.excludes_zero else "open"
-        kept = _words("words.unchanged", unchanged=unchanged, n=n) if unchanged else ""
-        yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}", unchanged=kept)
+    if (other := group.paraphrased) is None:
+        return
+    about = (WORDS, group.hybrid.solver, other.solver, "")
+    found = (row for row in rows.of("effects") if (row.quantity, row.a, row.b, row.group) == about)
+    row = next(found, None)
+    if row is None or row.low is None:
+        return
+    unchanged, n = _unchanged_outputs(other)
+    if n and unchanged == n:
+        yield _said("words.none", n=n)
+        return
+    which = "matter" if row.holds and row.excludes_zero else "open"
+    kept = _words("words.unchanged", unchanged=unchanged, n=n) if unchanged else ""
+    yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}", unchanged=kept)
 
 
-def _unchanged_outputs(scored: Scored | None) -> tuple[int, int]:
+def _unchanged_outputs(scored: Scored) -> tuple[int, int]:
     """Return how many outputs kept their wording, and how many there are; (0, 0) if unknown."""
-    if scored is None or scored.folder is None:
-        return 0, 0
     try:
-        return unchanged_outputs(scored.folder, scored.recorded)
+        return (0, 0) if scored.folder is None else unchanged_outputs(scored.folder, scored.recorded)
     except DataError:
         return 0, 0
 
@@ -389,8 +386,7 @@ def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
     if (perfect := used.get(PERFECT)) is not None and changes_nothing(perfect):
         parts.append(_words("used.perfect", size=signed(perfect), ends=f"90% CI {ends_of(perfect)}"))
     adopted = used.get(ADOPTED)
-    many = adopted is not None and (adopted.n or 0) >= LEAST_NEEDED
-    if adopted is not None and many and adopted.high is not None and adopted.high < IGNORED:
+    if adopted is not None and (adopted.n or 0) >= LEAST_NEEDED and adopted.high is not None and adopted.high < IGNORED:
         parts.append(_words("used.ignored", n=adopted.n, count=len(adopted.ids), ends=_percent(adopted)))
     selection = calls.get(SELECTION)
     if selection is not None and selection.holds and (selection.high or 0.0) < 0:

@@ -155,8 +155,9 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
     paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
     for solver in comparison.solvers:
         if solver.solver in paired:
+            # The first solver is thereby its own baseline, to which it has no difference.
             baseline.setdefault(solver.solver, first)
-    return {name: other for name, other in baseline.items() if name != other}
+    return baseline
 
 
 def _against(rows: Iterable[Result], baseline: Mapping[str, str]) -> dict[tuple[str, str], Result]:

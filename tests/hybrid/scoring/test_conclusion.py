@@ -1,7 +1,7 @@
 """Every case of the conclusion, including edge cases, by letters: r right, w wrong, a abstained, f failed."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ class Said:
     blank: str = ""
     options: ComparisonOptions = field(default_factory=ComparisonOptions)
     calls: bool = True
+    # The ids of all sentences, if no other may be printed.
+    ids: Sequence[str] = ()
 
 
 def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
@@ -67,6 +69,7 @@ TABLE = {
         letters(row.get("blank", "")),
         ComparisonOptions(pairs=()) if "pairs" in row else ComparisonOptions(),
         row.get("calls", True),
+        row.get("ids", ()),
     )
     for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
@@ -94,6 +97,7 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
     assert 1 <= len(sentences) <= 8
     text = {item.id: item.text for item in sentences}
     assert "nothing.answered" not in text or len(sentences) == 1
+    assert not message.ids or message.ids == list(text)
     # A single task gets no sentence of its own.
     assert len(next(iter(message.real.values()))) > 1 or not {"tasks.shown", "tasks.none"} & set(text)
     for case, words in message.cases.items():
@@ -363,8 +367,17 @@ def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
 def test_one_question_of_a_metric_that_is_no_share_has_a_value_and_no_interval() -> None:
     scored = solver("mllm", {"Jigsaw": "r"})
     metric = Metric("accuracy_macro", 1.25, 1, "ratio", (Cell("", "Jigsaw_1", 1.25, 1.0),), share=False)
-    alone = replace(scored, counted={rule: Counted(each.scores, (metric,)) for rule, each in scored.counted.items()})
-    (sentence,) = conclusion(compare([alone]), limits=False)
+    other = replace(metric, name="another", value=9.0)
+
+    def measured(scored: Scored, metric: Metric) -> Scored:
+        return replace(
+            scored, counted={rule: Counted(each.scores, (other, metric)) for rule, each in scored.counted.items()}
+        )
+
+    # A solver without a value is not named.
+    without = measured(solver("text_only", {"Counting": "r"}), replace(metric, value=None, n=0, cells=()))
+    (sentence,) = conclusion(compare([measured(scored, metric)]), limits=False)
+    assert conclusion(compare([measured(scored, metric), without]), limits=False)[0] == sentence
     words = "accuracy_macro: mllm 1.250 (1 question); too few questions."
     assert (sentence.id, sentence.text) == ("solvers.no_interval", words)
 
@@ -462,7 +475,7 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
     comparison = compare(compare_paths([run.path]).solvers)
     first = conclusion(comparison, limits=False)[0]
     assert first.text.startswith("Of 2 solvers, none of them a model with tools, text_only has the highest mAcc, 0.250")
-    assert "over all questions" not in first.text
+    assert "it would be" not in first.text
     # A mean over tasks is compared with all questions, a count of pairs is not.
     pair = ConclusionRows(comparison).pair(comparison.named("mllm"), comparison.named("text_only"))
     assert pair.rows[0].value == 0.25
@@ -544,7 +557,15 @@ def test_a_blank_run_of_other_questions_is_not_compared(synthetic_runs: Any, tmp
 @pytest.mark.parametrize(("model", "is_said"), [("replay:folder", True), ("openai:gpt-4o", False)])
 def test_recorded_answers_limit_the_claim(full: Comparison, model: str, is_said: bool) -> None:
     solvers = [replace(solver, model=model) for solver in full.solvers]
-    assert ("the model's answers are recordings" in conclusion(compare(solvers))[-1].text) is is_said
+    words = "the model's answers are recordings"
+    assert (words in conclusion(compare(solvers))[-1].text) is is_said
+    # Of two solvers without tools, only one has a model.
+    two = [
+        replace(solver, model=model if solver.solver == "mllm" else None)
+        for solver in full.solvers
+        if solver.solver in ("mllm", "specialist")
+    ]
+    assert (words in conclusion(compare(two))[-1].text) is is_said
 
 
 def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(synthetic_runs: Any, tmp_path: Path) -> None:

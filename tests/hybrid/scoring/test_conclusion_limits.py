@@ -1,12 +1,15 @@
 """The last sentence of a conclusion: each limit with the solver's own counts, from letters."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hybrid.core.types import Cell, Metric, Usage
+from hybrid.core.image_clusters import PICTURE
+from hybrid.core.types import Cell, Metric, Score, Usage
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.conclusion_limits import _weights, limits_of
 from hybrid.scoring.conclusion_rows import ConclusionRows
@@ -39,6 +42,18 @@ def test_each_solver_has_its_own_counts() -> None:
     assert limits(of("a", "25r"), of("b", "25r", open=3)) == ["not finished yet: b 3 of 28", RECORDED]
     none = [replace(solver, unanswered="wrong") for solver in (of("b", "20r 16w"), of("c", "6r 30u"))]
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
+
+
+def test_predictions_for_generated_questions_say_nothing_of_real_pictures_either() -> None:
+    predictions = of("b", "20r 16w", data=replace(GENERATED, facts={}))
+    assert limits(of("a", "30r 6w", data=GENERATED), predictions)[0] == GENERATED_QUESTIONS
+
+
+def test_predictions_of_a_part_have_their_number_and_the_whole() -> None:
+    part = of("part", "14r 6w", origin=SimpleNamespace(missing=["q1", "q2", "q3"]))
+    whole = of("whole", "14r 6w", origin=SimpleNamespace(missing=[]))
+    (words,) = [line for line in limits(part, whole) if "predictions" in line]
+    assert words == "part has predictions for 20 of 23 questions of the data"
 
 
 def test_calls_that_could_not_be_read_are_counted_for_each_solver_and_named_above_one_in_twenty() -> None:
@@ -124,6 +139,27 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
     assert [power.partition(" points")[0] for power in powers] == [
         f"this run can detect differences of about {size}" for size in (23, 29)
     ]
+
+
+def test_shared_pictures_are_those_of_all_solvers() -> None:
+    def pictured(name: str, task: str, clusters: Sequence[str]) -> Scored:
+        scored = solver(name, {task: "r" * len(clusters)}, recorded=f"{name} recorded")
+        counted = {
+            rule: replace(value, scores=tuple(map(in_cluster, value.scores, clusters)))
+            for rule, value in scored.counted.items()
+        }
+        return replace(scored, counted=counted)
+
+    def in_cluster(score: Score, cluster: str) -> Score:
+        return replace(score, cluster=cluster)
+
+    first, second = [f"{PICTURE}{n}" for n in "1122"], [f"{PICTURE}{n}" for n in "344"]
+    words = "{} questions show {} pictures"
+    assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", first))
+    assert words.format(7, 4) in limits(pictured("a", "Jigsaw", first), pictured("b", "Counting", second))
+    # Predictions without their pictures do not hide those of a run.
+    assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", [""] * 4))
+    assert not [line for line in limits(pictured("a", "Jigsaw", ["scene 1"] * 4)) if "show" in line]
 
 
 def test_a_task_is_heavy_from_three_times_the_weight_of_its_questions() -> None:

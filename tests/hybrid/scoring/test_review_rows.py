@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.core.errors import DataError
+from hybrid.scoring import conclusion_review
 from hybrid.scoring.conclusion_review import pooled_sentences, review_sentences
 from hybrid.scoring.conclusion_rows import NO_CLAIM
 from hybrid.scoring.result import FRACTION, Result
@@ -181,7 +183,21 @@ def test_whether_the_wording_of_outputs_matters(value: float, ends: Ends, p: flo
     texts = dict(review_sentences(rows_like, GROUP))
     assert set(texts) == ({expected} if expected else set())
     assert all(f"{'+' if value > 0 else '-'}10 points (95% CI " in text for text in texts.values())
+    # Without a folder it is unknown how many outputs kept their words.
+    assert "kept" not in " ".join(texts.values())
     assert not dict(review_sentences(rows_like, without("paraphrased")))
+
+
+def test_outputs_of_a_damaged_run_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(*_: object) -> tuple[int, int]:
+        raise DataError("line 3 is damaged")
+
+    monkeypatch.setattr(conclusion_review, "unchanged_outputs", damaged)
+    rows_like: Any = SectionRows({"effects": [row("other words", 0.1, (-0.1, 0.2), a="tools", b="reworded")]})
+    reworded = SimpleNamespace(solver="reworded", folder="run", recorded="tools")
+    (sentence,) = review_sentences(rows_like, SimpleNamespace(**{**vars(GROUP), "paraphrased": reworded}))  # type: ignore[arg-type]
+    words = "The same data in other words: +10 points (95% CI -10 to +20), no significant difference."
+    assert sentence == ("words.open", words)
 
 
 TOO_FEW = "2 samples were asked and not 3"
@@ -238,6 +254,11 @@ def test_outputs_are_ignored_if_most_of_enough_are(n: int | None, high: float | 
     used = row("right outputs used", 0.47, None if high is None else (0.444, high), n=n, ids=("one", "two"))
     words = "Of 10 right tool outputs that the model needed, it used 2 (95% CI 44 to 49%)."
     assert sentences("used", [used]) == ({"used.shown": words} if is_stated else {})
+
+
+def test_an_interval_that_begins_at_0_says_so() -> None:
+    text = sentences("used", [row("right outputs used", 0.0, (0.0, 0.2), n=20)])["used.shown"]
+    assert text == "Of 20 right tool outputs that the model needed, it used 0 (95% CI 0 to 20%)."
 
 
 @pytest.mark.parametrize(

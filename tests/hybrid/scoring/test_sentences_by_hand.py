@@ -1,0 +1,368 @@
+"""Sentences of a conclusion about hand-written pairs: of several solvers, next to specialists, and of a ranking."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hybrid.core.types import Cell, Metric
+from hybrid.scoring.compare import SolverPair
+from hybrid.scoring.conclusion import _Conclusion, _of_gains, _several, _specialists_words
+from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested
+from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, turned
+from hybrid.scoring.result import FRACTION, UNTESTED, Result
+from tests.hybrid.scoring.solvers import solver
+
+Ends = tuple[float, float] | None
+ALONE, METRIC = solver("mllm", {"Jigsaw": "r"}), Metric("accuracy", 0.5, 1, "ratio", (Cell("", "q", 1.0, 1.0),))
+
+
+def row(value: float | None, ends: Ends = None, p: float | None = 0.01, **fields: Any) -> Result:
+    low, high = ends or (None, None)
+    tested = p if ends else None
+    about: dict[str, Any] = {"section": "differences", "quantity": "difference", "unit": FRACTION, **fields}
+    return Result(value=value, low=low, high=high, p=tested, p_holm=tested, **about)
+
+
+def pair(name: str, difference: Result | None = None, n: int = 40, waiting: int = 0, **facts: Any) -> HeadlinePair:
+    """Return the pair of the model alone and a solver of this name, with its difference if it has one."""
+    rows = () if difference is None else (difference,)
+    return HeadlinePair(ALONE, solver(name, {"Jigsaw": "r"}, open=waiting), rows, n=n, **facts)
+
+
+GAIN, LOSS, OPEN = row(0.2, (0.1, 0.3)), row(-0.2, (-0.3, -0.1)), row(0.1, (-0.1, 0.3))
+CLAIMS = {
+    "gain": pair("gain", GAIN),
+    "loss": pair("loss", LOSS),
+    "open": pair("open", OPEN),
+    # An end at 0 is no difference, and neither is an interval that excludes 0 before adjustment alone.
+    "above": pair("above", row(0.1, (0.0, 0.2))),
+    "below": pair("below", row(-0.1, (-0.2, 0.0))),
+    "adjusted": pair("adjusted", row(0.2, (0.1, 0.3), 0.06)),
+    "rule": pair("rule", GAIN, other_rule=row(-0.1, (-0.2, 0.0))),
+    "uneven": pair("uneven", OPEN, over_all=LOSS, split=AnswerSplit(LOSS, OPEN, LOSS, (1, 0))),
+    "rule first": pair("rule first", GAIN, other_rule=OPEN, over_all=LOSS),
+    "answering": pair("answering", GAIN, split=AnswerSplit(GAIN, OPEN, None, (20, 0))),
+    "few": pair("few", row(0.2), metrics=(METRIC, METRIC)),
+    "failed": pair("failed", row(0.2).noted(UNTESTED["failed"]), metrics=(METRIC, METRIC)),
+    "silent": pair("silent", row(0.2).noted(UNTESTED["unanswered"])),
+    "waiting": pair("waiting", waiting=3),
+    "apart": pair("apart"),
+}
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "tested"),
+    [
+        (["gain"], "for gain (+20 points, 10 to 30)", 1),
+        (
+            ["open", "loss", "gain"],
+            (
+                "for gain (+20 points, 10 to 30); against loss (-20 points, -30 to -10); no significant difference "
+                "for open"
+            ),
+            3,
+        ),
+        (["above", "below", "adjusted"], "no significant difference for above, below, adjusted", 3),
+        (
+            ["rule", "open"],
+            (
+                "no significant difference for open; no claim for rule (+20 points, 10 to 30, depending on how "
+                "unanswered questions count: -10 points, -20 to 0 if they count as wrong)"
+            ),
+            2,
+        ),
+        (
+            ["uneven", "rule first", "answering"],
+            (
+                "no claim for uneven (+10 points, -10 to +30, with another result over all questions than over tasks:"
+                " -20 points, -30 to -10 over all questions), rule first (+20 points, 10 to 30, depending on how "
+                "unanswered questions count: +10 points, -10 to +30 if they count as wrong), answering (+20 points, "
+                "10 to 30, from answering more or fewer questions)"
+            ),
+            3,
+        ),
+        (
+            ["few", "failed", "silent", "gain"],
+            (
+                "for gain (+20 points, 10 to 30); not tested few (no interval), failed (more than 1 % of the "
+                "questions failed), silent (one of the two answers nothing)"
+            ),
+            1,
+        ),
+        (
+            ["waiting", "apart"],
+            (
+                "not tested waiting (questions are not finished), apart (no question in common, or --pairs leaves the"
+                " pair out)"
+            ),
+            0,
+        ),
+    ],
+)
+def test_differences_of_several_solvers(names: list[str], words: str, tested: int) -> None:
+    assert _several([CLAIMS[name] for name in names], ("for", "against")) == (words, tested)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "opening"),
+    [
+        ([pair("a", GAIN, 40), pair("b", OPEN, 40)], "over 40 questions and adjusted (Holm) for 2 tests: a gain for a"),
+        (
+            [pair("a", OPEN, 60), pair("b", LOSS, 40)],
+            "over 40 to 60 questions and adjusted (Holm) for 2 tests: a loss for b",
+        ),
+        (
+            [pair("a", OPEN, 60), pair("b", OPEN, 9), pair("c", LOSS, 50)],
+            "over 9 to 60 questions and adjusted (Holm) for 3 tests: a loss for c",
+        ),
+        # A pair without a question in common has no number of questions.
+        ([pair("a", GAIN, 40), pair("b", n=0)], "over 40 questions and adjusted (Holm) for 1 test: a gain for a"),
+        ([pair("b", n=0)], "not tested b (no question in common"),
+    ],
+)
+def test_gains_of_several_solvers_have_the_numbers_of_their_questions(pairs: Any, opening: str) -> None:
+    sentence = _of_gains(pairs, "; NOTE")
+    comma, colon = ("", ": ") if opening.startswith("not") else (",", " ")
+    assert sentence.text.startswith(f"Next to its model alone{comma}{colon}{opening}")
+    assert sentence.text.endswith("; NOTE.")
+    assert sentence.id == ("gain.several_untested" if colon == ": " else "gain.several")
+
+
+VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.75, n=12)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "named", "silent", "words"),
+    [
+        # The metric is named unless the sentence before names it; a count of right answers needs no metric.
+        ({}, "", False, ("The specialists alone have accuracy 0.510", "")),
+        ({}, "accuracy", False, ("The specialists alone score 0.510", "")),
+        ({"right": (20, 10)}, "accuracy", False, ("The specialists alone get 20 of 40 right", "")),
+        # The solver's own value is in these words if no later words have the size of its lead.
+        ({"open": True}, "accuracy", False, ("The specialists alone score 0.510, with tools 0.250", "")),
+        (
+            {"right": (20, 10), "open": True},
+            "",
+            False,
+            ("The specialists alone get 20 of 40 right, with tools 10", ""),
+        ),
+        (
+            {"right": (20, 10), "other_rule": LOSS},
+            "",
+            False,
+            ("The specialists alone get 20 of 40 right, with tools 10", ""),
+        ),
+        (
+            {},
+            "accuracy",
+            True,
+            (
+                "The specialists alone answer 40 of 52 questions; there they score 0.510, with tools 0.250",
+                ". The other 12: with tools 0.750",
+            ),
+        ),
+        (
+            {"values": (0.5, 0.5)},
+            "",
+            True,
+            (
+                "The specialists alone answer 40 of 52 questions; there both have accuracy 0.500",
+                ". The other 12: with tools 0.750",
+            ),
+        ),
+        (
+            {"right": (20, 10)},
+            "",
+            True,
+            (
+                "The specialists alone answer 40 of 52 questions; there they get 20 right, with tools 10",
+                ". The other 12: with tools 7 right",
+            ),
+        ),
+        (
+            {"right": (20, 20)},
+            "",
+            True,
+            (
+                "The specialists alone answer 40 of 52 questions; there both get 20 right",
+                ". The other 12: with tools 7 right",
+            ),
+        ),
+    ],
+)
+def test_the_specialists_next_to_a_solver(
+    facts: dict[str, Any], named: str, silent: bool, words: tuple[str, str]
+) -> None:
+    fields = {"values": VALUES, "metrics": (METRIC, METRIC), **facts}
+    difference = OPEN if fields.pop("open", False) else GAIN
+    other_rows = OTHER_ROWS if silent else {}
+    assert _specialists_words(pair("hybrid", difference, **fields), other_rows, "with tools", named) == words
+
+
+@pytest.mark.parametrize(
+    ("rows", "case", "words"),
+    [
+        ([row(0.2, (0.1, 0.3))], "more", "does better with the same tools: 20 points (95% CI 10 to 30)."),
+        ([row(-0.2, (-0.3, -0.1))], "less", "does worse with the same tools: 20 points (95% CI 10 to 30)."),
+        # The interval excludes 0 before adjustment alone.
+        ([row(-0.2, (-0.3, -0.1), 0.06)], "open", "makes no significant difference (-20 points, 95% CI -30 to -10)."),
+        ([row(0.1, (-0.1, 0.3))], "open", "makes no significant difference (+10 points, 95% CI -10 to +30)."),
+        ([row(0.2)], "untested", "is not tested."),
+        ([], "untested", "is not tested."),
+    ],
+)
+def test_the_form_of_the_training(rows: list[Result], case: str, words: str) -> None:
+    """Rows of a task and of other pairs, with intervals, do not count."""
+    of_pair = [replace(each, a="tools", b="trained") for each in rows]
+    other_pairs = (("tools", "trained", "Jigsaw"), ("tools", "blank", ""), ("blank", "trained", ""))
+    others = [row(0.5, (0.4, 0.6), a=a, b=b, group=group) for a, b, group in other_pairs]
+    group: Any = SimpleNamespace(hybrid=solver("tools", {"Jigsaw": "r"}), as_trained=solver("trained", {"Jigsaw": "r"}))
+    by_section = {"effects": [*others, *of_pair, *others]}
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(group,)), of=by_section.__getitem__)
+    (sentence,) = _Conclusion(stub)._as_trained(group)
+    assert sentence.id == f"trained.{case}"
+    assert sentence.text.endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("values", "best", "words"),
+    [
+        ({"a": 0.5, "b": 0.4}, {"a"}, ""),
+        ({"a": 0.5, "b": 0.6}, {"a"}, "b, 0.600"),
+        # Values that are equal up to rounding share the place.
+        ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"a"}, "a, b, 0.600"),
+        ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"b", "a"}, ""),
+        ({"a": 0.6, "b": 0.6, "c": 0.5}, {"a", "b", "c"}, "a, b, 0.600"),
+        # Losses are below 0.
+        ({"a": -0.5, "b": -0.4, "c": None}, {"a"}, "b, -0.400"),
+        ({"a": None}, {"a"}, ""),
+        ({}, {"a"}, ""),
+    ],
+)
+def test_who_is_first_by_another_count(values: dict[str, float | None], best: set[str], words: str) -> None:
+    assert _first_of(values, best) == words
+
+
+def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
+    """Several specialists differ in what they answer; a solver without such rows answers all or nothing."""
+    facts = [
+        ("depth", "value", 0.5, 40),
+        ("depth", "value where answered", 0.625, 16),
+        ("depth", "coverage", 0.4, 40),
+        ("sizes", "value where answered", 0.9, 20),
+        ("sizes", "coverage", 0.5, 40),
+        ("mllm", "value", 0.7, 40),
+    ]
+    rows = [row(value, quantity=quantity, a=name, n=n) for name, quantity, value, n in facts]
+    stub: Any = SimpleNamespace(of={"metrics": rows}.__getitem__)
+    assert {name: _where_answered(stub, name) for name, *_ in facts} == {
+        "depth": "depth answers 16 of 40 questions, on these with 0.625; over all, ",
+        "sizes": "sizes answers 20 of 40 questions, on these with 0.900; over all, ",
+        "mllm": "",
+    }
+
+
+A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b="best")
+
+
+def behind(name: str, **changes: Any) -> Result:
+    """Return a difference of which the best solver is the first, and the other 30 points behind."""
+    return replace(row(-0.3, (-0.4, -0.2), a="best", b=name), **changes)
+
+
+@pytest.mark.parametrize(
+    ("differences", "no_claim", "case", "words"),
+    [
+        # The largest first, whichever solver comes first in the pair; the others' own difference is none of the best.
+        (
+            [A_B, A_C, behind("d"), row(0.2, (0.1, 0.3), a="c", b="b")],
+            (),
+            "some",
+            (
+                "It is ahead of c by 40 points (30 to 50), d by 30 points (20 to 40), b by 20 points (10 to 30), "
+                "adjusted (Holm) for 4 tests."
+            ),
+        ),
+        # Significant before adjustment alone, or not at all.
+        (
+            [replace(A_B, p_holm=0.06), row(0.1, (0.0, 0.2), a="c", b="best")],
+            (),
+            "none",
+            "Adjusted (Holm) for 2 tests, no difference to the others is significant.",
+        ),
+        ([replace(A_B, p_holm=0.06), A_C], (), "some", "It is ahead of c by 40 points (30 to 50), adjusted (Holm) for"),
+        # The best by its own questions may be behind on those of both.
+        (
+            [replace(A_B, value=-0.2, low=-0.3, high=-0.1)],
+            (),
+            "depends",
+            (
+                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; on the questions of both "
+                "it is behind b by 20 points (10 to 30)."
+            ),
+        ),
+        (
+            [replace(A_B, value=-0.2, low=-0.3, high=-0.1), A_C, behind("d")],
+            ("d",),
+            "some",
+            (
+                "It is ahead of c by 40 points (30 to 50); no claim for its difference to d (+30 points, 20 to 40, "
+                "with another result over all questions than over tasks: -20 points, -30 to -10 over all questions); "
+                "on the questions of both it is behind b by 20 points (10 to 30), adjusted (Holm) for 3 tests."
+            ),
+        ),
+        (
+            [behind("d")],
+            ("d",),
+            "depends",
+            (
+                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; no claim for its "
+                "difference to d (+30 points, 20 to 40, with another result over all questions than over tasks: -20 "
+                "points, -30 to -10 over all questions)."
+            ),
+        ),
+        # Pairs without an interval, and of other solvers alone.
+        (
+            [row(0.2, a="b", b="best", note="of few"), row(0.2, (0.1, 0.3), a="c", b="b")],
+            (),
+            "untested",
+            "It is compared with none of the others: of few.",
+        ),
+        ([], (), "untested", "no pair of it was chosen, or they share too few questions."),
+    ],
+)
+def test_whom_the_best_solver_is_ahead_of(
+    differences: list[Result], no_claim: tuple[str, ...], case: str, words: str
+) -> None:
+    by_pair = {frozenset((each.a, each.b)): each for each in differences}
+
+    def pair_of(a: Any, b: Any) -> HeadlinePair:
+        found = by_pair.get(frozenset((a.solver, b.solver)))
+        over_all = LOSS if a.solver in no_claim else None
+        rows = () if found is None else (turned(found, (a.solver, b.solver)),)
+        return HeadlinePair(a, b, rows, n=40, over_all=over_all)
+
+    pairs = [*(SolverPair(each.a, each.b) for each in differences), SolverPair("apart", "best")]
+    found = SimpleNamespace(pairs=pairs, named=lambda name: solver(name, {"Jigsaw": "r"}))
+    stub: Any = SimpleNamespace(found=found, pair=pair_of)
+    sentence = _ahead(stub, "best")
+    assert sentence.id == f"ahead.{case}"
+    assert words in sentence.text
+
+
+def test_the_best_solver_is_untested_for_the_reason_of_its_own_pairs() -> None:
+    def noted(a: str, b: str, note: str) -> HeadlinePair:
+        return pair(b, row(0.2, a=a, b=b, note=note))
+
+    other, plain, own, later = (
+        noted("b", "c", "of others"),
+        noted("a", "b", ""),
+        noted("c", "a", "its own"),
+        noted("a", "d", "a later one"),
+    )
+    assert _why_untested([pair("b"), other, plain, own, later], "a") == "its own"
+    assert _why_untested([other, own], "c") == "of others"
+    nothing = "no pair of it was chosen, or they share too few questions"
+    assert _why_untested([other, plain, pair("a")], "a") == _why_untested([], "a") == nothing
