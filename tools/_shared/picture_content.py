@@ -299,7 +299,7 @@ def _has_steps_of_noise(pixels: Pixels | Values) -> bool:
     return step <= BANDED and monotony(pixels) >= MONOTONE
 
 
-def monotony(pixels: Pixels) -> float:
+def monotony(pixels: Pixels | Values) -> float:
     """Return which share, 0..1, of the steps along the lines of an RGB image (H, W, 3) has their line's direction.
 
     It is 1 for an even gradient, with bands or without, and near 0 for lines that rise as much as they fall.
