@@ -96,5 +96,6 @@ def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, thi
     )
     assert first == pytest.approx(second, abs=1e-6)
     assert -1 <= first <= 1
-    with pytest.raises(ToolError, match="jigsaw: an image of 160 x 16 px is too elongated"):
-        backend.run([Request((np.zeros((16, 160, 3), np.uint8), *[np.zeros((8, 80, 3), np.uint8)] * 2), JigsawArgs())])
+    strip = np.random.default_rng(0).integers(0, 256, (5, 50, 3), dtype=np.uint8).repeat(8, axis=0).repeat(8, axis=1)
+    with pytest.raises(ToolError, match="jigsaw: an image of 400 x 40 px is too elongated"):
+        backend.run([Request((strip, *[strip[20:, 200:]] * 2), JigsawArgs())])

@@ -48,6 +48,8 @@ MIN_SIDE_PX: Final = 16
 # Threshold of `structure` from which an image shows something. Noise with grain up to that size stays below 6.8 (except
 # for some images of 16 px per side); 209 photographs are above 7.7.
 SOMETHING: Final = 7.2
+# Threshold of `structure` from which an image that is not noise has content, such as a regular pattern.
+FAINT: Final = 4.0
 # Side of a block of a JPEG, and the side of the part of the image in which the grid of blocks is looked for.
 BLOCK_PX: Final = 8
 GRID_PX: Final = 1024
@@ -216,6 +218,12 @@ def shows_something(pixels: Pixels) -> bool:
     """Return whether an RGB image (H, W, 3) shows more than one colour, a gradient, blobs without an edge, or noise."""
     values = pixels.astype(np.float32)
     return structure(values) >= SOMETHING and not _has_steps_of_noise(values) and not is_only_blocks(pixels)
+
+
+def has_content(pixels: Pixels) -> bool:
+    """Return whether an RGB image (H, W, 3) is neither noise nor even in colour; a regular pattern has content."""
+    values = pixels.astype(np.float32)
+    return structure(values) >= FAINT and not _has_steps_of_noise(values)
 
 
 def is_coarse_noise(pixels: Pixels) -> bool:

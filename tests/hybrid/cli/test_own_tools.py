@@ -258,7 +258,7 @@ def test_several_tools_are_checked_one_after_the_other(command: Command, tool_fo
     result = command("tools", "check", "twins", "pairs", "--path", tool_folder, code=3)
     assert "twins has no network and no images with known answers: add one (@twins.check" in result.err
     assert "0 of 1 wrong: pairs" in result.out
-    assert "note   it answers 32 of 32 pictures that contain nothing (flat grey, ...)" in result.out
+    assert "note   it answers 33 of 33 pictures that contain nothing (flat grey, ...)" in result.out
 
 
 def test_a_tool_that_answers_differently_each_time_breaks_it(tool_folder: Path) -> None:

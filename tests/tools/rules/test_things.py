@@ -92,7 +92,7 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
         await backend(service(backend="learned", weights=nowhere), tools[0])
     in_use = backends_in_use(tools, "auto", {"detection": folder})
     assert in_use["relation"].startswith("learned:relation-2:detection=learned:detection-3:")
-    assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-4"}
+    assert backends_in_use(tools, "classical", {}) == {"relation": "absent", "localization": "classical:box-cut-5"}
 
 
 async def test_depth_is_asked_at_what_was_detected(service: Callable[..., CachedTools], things_checkpoint: Checkpoints):
