@@ -11,7 +11,6 @@ import argparse
 import json
 import os
 import re
-import resource
 import statistics
 import subprocess
 import sys
@@ -238,6 +237,8 @@ def _run(config: Any, device: str, scratch: Path) -> Row:
 
 def _cpu_s() -> float:
     """Return the CPU time, user and system, of this process and of its processes that have ended, in seconds."""
+    import resource  # not on Windows
+
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

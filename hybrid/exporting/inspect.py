@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, islice
@@ -32,7 +34,7 @@ from hybrid.core.errors import DataError, UsageError, install_extra
 from hybrid.core.generated_mark import GENERATED
 from hybrid.core.images import ImageStore, home
 from hybrid.core.types import Attempt, ImageRef, Question, Score, Usage
-from hybrid.display.notes import tell
+from hybrid.display.notes import is_quiet, tell
 from hybrid.display.progress_bar import with_progress
 from hybrid.exporting._turns import Turn, turns
 from hybrid.exporting.base import DELAY_S, ExportedRun, Exporter, ExportOptions, Written, gold, lost
@@ -80,7 +82,8 @@ class Inspect(Exporter):
         notes: list[str] = []
         try:
             for scored in run.scored:
-                _announce_time(builder := _Log(run, scored, store), path.suffix.lower() or SUFFIXES[0])
+                builder = _Log(run, scored, store)
+                _announce_time(builder, path.suffix.lower() or SUFFIXES[0])
                 log = builder.build_log(builder.samples())
                 # The name follows Inspect's own pattern of time, task and id, which its viewer lists.
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
@@ -105,27 +108,38 @@ class Inspect(Exporter):
 
 def _announce_time(log: _Log, suffix: str) -> None:
     """Print how long a log will take, if that is long and the log has enough samples for an estimate."""
+    attempts = log.run.folder.recorded(log.scored.recorded).without_steps
+    number = sum(name in attempts and isinstance(it, Question) for name, it in log.scored.questions.items())
+    if number < MIN_SAMPLES_TO_ESTIMATE or is_quiet():
+        return
+    # The log itself may be written where there is more room than for temporary files.
+    with suppress(OSError):
+        expected = _estimate(log, number, suffix)
+        if expected > DELAY_S:
+            tell(f"writing {number:,} samples of {log.scored.recorded} takes about {_format_duration(expected)}")
+
+
+def _estimate(log: _Log, number: int, suffix: str) -> float:
+    """Return the expected seconds for a log of `number` samples, from writing some of them."""
     from inspect_ai.log import write_eval_log
 
-    count = len(log.run.folder.recorded(log.scored.recorded).by_id)
-    if count < MIN_SAMPLES_TO_ESTIMATE:
-        return
     start = time.perf_counter()
     samples = log.samples(TRIAL_SAMPLES)
-    built = time.perf_counter()
-    trial = log.build_log(samples)
+    build_s = (time.perf_counter() - start) / len(samples)
     with tempfile.TemporaryDirectory() as folder:
-        writing = time.perf_counter()
-        write_eval_log(trial, str(Path(folder) / f"trial{suffix}"))
-        per_sample = (built - start + time.perf_counter() - writing) / TRIAL_SAMPLES
-    expected = per_sample * count * (1 + count / DOUBLED_FROM * (suffix == SUFFIXES[0]))
-    if expected > DELAY_S:
-        tell(f"writing {count:,} samples of {log.scored.recorded} takes about {_format_duration(expected)}")
+        path, seconds = str(Path(folder) / f"trial{suffix}"), []
+        # The first write starts Inspect, and every write has a cost of its own, whatever the number of samples.
+        for chosen in (samples[:1], samples[:1], samples):
+            start = time.perf_counter()
+            write_eval_log(log.build_log(chosen), path)
+            seconds.append(time.perf_counter() - start)
+    write_s = max(0.0, seconds[2] - seconds[1]) / max(1, len(samples) - 1)
+    return (build_s + write_s) * number * (1 + number / DOUBLED_FROM * (suffix == SUFFIXES[0]))
 
 
 def _format_duration(seconds: float) -> str:
     """Return a duration in whole seconds or minutes, in words."""
-    return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+    return f"{seconds:.0f} seconds" if seconds < 90 else f"{math.ceil(seconds / 60)} minutes"
 
 
 class _SamplesWithProgress(list[Any]):

@@ -80,7 +80,8 @@ def remove_marks(pixels: Pixels, marks: Marks, out_px: float = 2.0, in_px: float
 
 def _window(centre: float, reach: float, length: int) -> slice:
     """Return the pixels of an axis of `length` pixels that are at most `reach` from a centre."""
-    return slice(max(0, math.floor(centre - reach)), max(0, min(length, math.floor(centre + reach) + 1)))
+    first, last = (min(max(place, 0.0), length) for place in (centre - reach, centre + reach))
+    return slice(math.floor(first), min(length, math.floor(last) + 1))
 
 
 def scale_marks(marks: Marks, x: float, y: float) -> Marks:

@@ -618,7 +618,7 @@ _CACHE: dict[tuple[str, str], Any] = {}
 
 
 def load(package: str, name: str, *, in_process: bool = False) -> Any:
-    """Load the object that a plug-in file exports. An export of the project's own files is located and checked once.
+    """Load the object that a plug-in file exports. An export of the project's Python files is located once.
 
     Args:
         package: its package.

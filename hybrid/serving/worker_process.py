@@ -29,6 +29,8 @@ from hybrid.serving.protocol import Message, Setup, ToWorker
 
 # Environment variable with the number of threads of NumPy's linear algebra (OpenBLAS).
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+# The one with the number of threads of all libraries that use OpenMP, which OpenBLAS reads after its own.
+ALL_THREADS = "OMP_NUM_THREADS"
 POLL_S = 0.02
 # A process that has closed its socket and not ended after this many polls is killed.
 MAX_POLLS = 100
@@ -143,8 +145,9 @@ def _environment() -> dict[str, str]:
     OpenBLAS would wait in busy loops.
     """
     environment = {OTHER_BARS: "1", **os.environ}
-    # On ARM, PyTorch uses OpenBLAS, too, and large products of a network need its threads.
-    if platform.machine() not in ("aarch64", "arm64"):
+    # On ARM, PyTorch uses OpenBLAS, too, and large products of a network need its threads. OpenBLAS reads its own
+    # variable before the general one, which the user may have set.
+    if platform.machine().lower() not in ("aarch64", "arm64") and ALL_THREADS not in environment:
         environment.setdefault(BLAS_THREADS, "1")
     return {name: value for name, value in environment.items() if name.startswith("HF_") or redact(value) == value}
 

@@ -111,7 +111,7 @@ def test_the_time_of_a_long_export_is_printed_first(
         monkeypatch.setattr(inspect, "DELAY_S", limit)
         EXPORTER.export(run, tmp_path / f"{limit}".replace(".", "_") / "a.eval", ExportOptions("none"))
         said = capsys.readouterr().err
-        assert (f"writing {number} samples of specialist takes about 0 seconds" in said) == expected
+        assert (f"writing {number} samples of specialist takes about " in said) == expected
     assert len(read_eval_log(str(tmp_path / "-1_0" / "a.eval")).samples) == number
 
 

@@ -33,7 +33,9 @@ def test_a_run_loads_each_plugin_once(
 
 def test_a_module_that_was_replaced_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
     tool = load("tools", "crop")
-    assert load("tools", "crop") is tool
+    with monkeypatch.context() as uncached:
+        uncached.setattr(registry, "_load_uncached", lambda *_: pytest.fail("loaded again"))
+        assert load("tools", "crop") is tool
     other = replace(tool)
     monkeypatch.setattr("tools.crop.TOOL", other)
     assert load("tools", "crop") is other

@@ -293,15 +293,22 @@ async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libra
 
 
 @pytest.mark.parametrize(
-    ("machine", "given", "threads"), [("x86_64", "", "1"), ("x86_64", "8", "8"), ("arm64", "", "")]
+    ("machine", "given", "threads"),
+    [
+        ("x86_64", {}, "1"),
+        ("x86_64", {worker_process.BLAS_THREADS: "8"}, "8"),
+        ("x86_64", {worker_process.ALL_THREADS: "8"}, ""),
+        ("ARM64", {}, ""),
+    ],
 )
 def test_numpy_has_one_thread_in_a_worker_except_on_arm_or_by_the_users_choice(
-    monkeypatch: pytest.MonkeyPatch, machine: str, given: str, threads: str
+    monkeypatch: pytest.MonkeyPatch, machine: str, given: dict[str, str], threads: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
-    monkeypatch.delenv(worker_process.BLAS_THREADS, raising=False)
-    if given:
-        monkeypatch.setenv(worker_process.BLAS_THREADS, given)
+    for variable in (worker_process.BLAS_THREADS, worker_process.ALL_THREADS):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, number in given.items():
+        monkeypatch.setenv(variable, number)
     assert worker_process._environment().get(worker_process.BLAS_THREADS, "") == threads
 
 
