@@ -31,7 +31,9 @@ def _model(mark: type[PointMark | BoxMark]) -> type[BaseModel]:
     fields: dict[str, Any] = {
         name: (boxes.get(kind, kind), Field(description=ABOUT.get(name))) for name, kind in get_type_hints(mark).items()
     }
-    model: type[BaseModel] = create_model(mark.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
+    model: type[BaseModel] = create_model(
+        mark.__name__, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields
+    )
     return model
 
 
