@@ -199,6 +199,33 @@ def test_the_parts_by_answering_are_shifted_equally() -> None:
     assert min(cell.numerator for cell in (*rest_a.cells, *rest_b.cells)) == 0
 
 
+def test_no_answer_is_worth_its_credit_where_any_solver_left_the_question() -> None:
+    comparison = compared("rwaaf.", b="rararr", b_2="rawwrr")
+    assert shared_of(comparison, "a", "b").credit.tolist() == [0, 0.5, 0.5, 0.5, 0, 0]
+    wrong = compare([scored.under("wrong") for scored in comparison.solvers])
+    assert not shared_of(wrong, "a", "b").credit.any()
+
+
+def test_metrics_name_the_tasks_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_answer(benchmark: Benchmark, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        metric = Metric("of A", 1.0, 1, "ratio", (Cell("", "u", 1.0, 1.0),))
+        has_cells = any(score.answer == "A" and not score.outcome.failed for score in scores)
+        return (metric if has_cells else replace(metric, cells=()), replace(metric, name="of all"))
+
+    monkeypatch.setattr(overlap, "summary", by_answer)
+    a, b = solver("a", {"Jigsaw": "wr", "Counting": "ww"}), solver("b", {"Jigsaw": "wf", "Counting": "ww"})
+    comparison = compare([a, replace(a, solver="like a"), b], ComparisonOptions(allow_failed=True))
+    of_both = {"of all": ["Jigsaw", "Counting"]}
+    # Of the only answer A one solver failed; a part has its own tasks.
+    assert shared_of(comparison, "a", "b").tasks_by_metric() == of_both
+    of_a = shared_of(comparison, "a", "like a")
+    assert of_a.at(np.array([0, 1])).tasks_by_metric() == {"of A": ["Jigsaw"], "of all": ["Jigsaw"]}
+    assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
+    # All questions of a solver are asked once.
+    monkeypatch.setattr(overlap, "summary", None)
+    assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
+
+
 def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> None:
     shared = shared_of(compared("r" * 10 + "w" * 10, b="r" * 20, b_2="a" * 4 + "w" * 16), "a", "b")
     metrics, parts = shared.headline("wrong"), shared.split_by_answering("wrong")
