@@ -7,11 +7,12 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.core.types import Combine, Fault, Question, Reply, Step
+from hybrid.core.types import Cell, Combine, Fault, Question, Reply, Step
 from hybrid.scoring.compare import ComparisonOptions, compare
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.reports import compare_paths
@@ -24,6 +25,7 @@ from hybrid.scoring.sections.decomposition import (
     PARTS,
     SIGNS,
     ToolQuestion,
+    _metric,
     decompose,
     rows,
     rows_of,
@@ -80,7 +82,9 @@ def asked(number: int, alone: float, with_tools: float, *tools: str, **more: Any
     return ToolQuestion(str(number), "x" if number <= 3 else "y", f"c{number}", alone, with_tools, tools, **more)
 
 
-REPEATED = asked(7, 0, 1, "depth", later=(asked(7, 0, 0.5), asked(7, 0, 1, "depth", answered=False)))
+REPEATED = asked(
+    7, 0, 1, "depth", later=(asked(7, 0, 0.5), asked(7, 0, 1, "depth"), asked(7, 0, 1, "depth", answered=False))
+)
 EXAMPLE = (
     asked(1, 0, 1, "depth"),
     asked(2, 0, 0.5),
@@ -93,14 +97,14 @@ EXAMPLE = (
 )
 # The contribution of each question to each part, and the shares of its repetitions that were answered, with a call.
 CONTRIBUTIONS = {
-    "gain with a call": [1, 0, 0, 0, 0, 0, 1 / 3, 0],
-    "gain without a call": [0, 0.5, 0, 0, 0, 0, 0.5 / 3, 0],
+    "gain with a call": [1, 0, 0, 0, 0, 0, 2 / 4, 0],
+    "gain without a call": [0, 0.5, 0, 0, 0, 0, 0.5 / 4, 0],
     "harm with a call": [0, 0, 1, 0, 0, 0, 0, 0],
     "harm without a call": [0, 0, 0, 0.75, 0, 0, 0, 0],
-    "gain by answering": [0, 0, 0, 0, 1, 0, 1 / 3, 0],
+    "gain by answering": [0, 0, 0, 0, 1, 0, 1 / 4, 0],
     "harm by no answer": [0, 0, 0, 0, 0, 0.5, 0, 0],
 }
-ALONE, READ, CALLED = [0, 0, 1, 1, 0, 1, 0, 0.5], [1, 1, 1, 1, 0, 0, 2 / 3, 1], [1, 0, 1, 0, 0, 0, 1 / 3, 1]
+ALONE, READ, CALLED = [0, 0, 1, 1, 0, 1, 0, 0.5], [1, 1, 1, 1, 0, 0, 3 / 4, 1], [1, 0, 1, 0, 0, 0, 2 / 4, 1]
 
 
 @pytest.mark.parametrize("averaging", ["ratio", "mean_of_ratios"])
@@ -112,7 +116,7 @@ def test_every_number_of_eight_questions(averaging: Combine) -> None:
 
     expected = {name: share(amounts) for name, amounts in CONTRIBUTIONS.items()}
     expected["accuracy alone"] = share(ALONE)
-    expected[GAIN] = share([1, 0.5, 0, 0.25, 1, 0.5, 2.5 / 3, 0.5]) - share(ALONE)
+    expected[GAIN] = share([1, 0.5, 0, 0.25, 1, 0.5, 3.5 / 4, 0.5]) - share(ALONE)
     for of, side in (("wrong", [1 - right for right in ALONE]), ("right", ALONE)):
         read = [right * answered for right, answered in zip(side, READ, strict=True)]
         expected[f"P({of} alone)"] = share(read)
@@ -126,6 +130,13 @@ def test_every_number_of_eight_questions(averaging: Combine) -> None:
     assert values(EXAMPLE, averaging) == pytest.approx(expected)
     without_answering = {name: value for name, value in values(EXAMPLE[:4], averaging).items() if "answer" in name}
     assert without_answering == {}
+
+
+@pytest.mark.parametrize(("averaging", "strata"), [("ratio", ("", "")), ("mean_of_ratios", ("x", "y"))])
+def test_a_ratio_has_the_questions_with_a_denominator(averaging: Combine, strata: tuple[str, str]) -> None:
+    metric = _metric("some", EXAMPLE[2:5], np.array([1.0, 0.0, 0.5]), np.array([1.0, 0.0, 1.0]), averaging)
+    assert metric.cells == (Cell(strata[0], "c3", 1.0, 1.0), Cell(strata[1], "c5", 0.5, 1.0))
+    assert (metric.n, metric.value) == (2, 0.75)
 
 
 def test_rows_name_the_questions_of_their_part() -> None:
