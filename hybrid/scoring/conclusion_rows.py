@@ -564,8 +564,7 @@ def turned(row: Result, names: tuple[str, str]) -> Result:
         return row
     mirrored = {" a": " b", " b": " a"}
     quantity = row.quantity[:-2] + mirrored.get(row.quantity[-2:], row.quantity[-2:])
-    if " -> " in quantity:
-        quantity = " -> ".join(reversed(quantity.split(" -> ")))
+    quantity = " -> ".join(reversed(quantity.split(" -> ")))
     swapped = replace(row, a=row.b, b=row.a, quantity=quantity)
     if not row.quantity.startswith("difference"):
         return swapped

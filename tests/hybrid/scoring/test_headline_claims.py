@@ -706,6 +706,11 @@ def test_answers_are_worth_what_they_exceed_the_credit_by() -> None:
     assert decided == [False, False, True]
     # As a mean over tasks b gains a tenth and a gains 1, by weight 0.4 and 1.
     assert worth(1, 2, "mean_of_ratios", -0.2)
+    # The only question of the small task with a verdict, next to one of ten.
+    one_of_small, one_of_large = np.arange(12) == 11, np.arange(12) == 0
+    of_both, silent = (one_of_small.astype(float), one_of_large.astype(float)), ONLY_B.astype(float)
+    lone: Any = TwoTasks(of_both, (silent, of_both[0]), np.arange(12) != 10)
+    assert _is_of_more_answers(lone, -0.2)
     # Three questions to one: by number exactly a half.
     three, one = np.arange(12) < 3, np.arange(12) == 11
     by_solver = (np.zeros(12), three.astype(float))

@@ -200,8 +200,16 @@ def test_the_parts_by_answering_are_shifted_equally() -> None:
 
 
 def test_no_answer_is_worth_its_credit_where_any_solver_left_the_question() -> None:
-    comparison = compared("rwaaf.", b="rararr", b_2="rawwrr")
-    assert shared_of(comparison, "a", "b").credit.tolist() == [0, 0.5, 0.5, 0.5, 0, 0]
+    # From the fifth question: a failed, was not asked, is silent where b failed, is right where one repetition failed,
+    # is silent where b is neither right nor wrong, is right where one repetition was not asked, is silent.
+    comparison = compared("rwaaf.arara", b="rararrffnrr", b_2="rawwrrfrn.a")
+    credit = dict(zip(shared_of(comparison, "a", "b").ids, shared_of(comparison, "a", "b").credit, strict=True))
+    assert {name for name, value in credit.items() if value} == {f"Jigsaw_{n}" for n in (2, 3, 4, 9, 11)}
+    assert set(credit.values()) == {0, 0.5}
+    a, b = compared("a", "r").solvers
+    score = replace(a.scores[0], correct=None)
+    neither = replace(a, counted={"guess": replace(a.counted["guess"], scores=(score,))})
+    assert shared_of(compare([neither, b]), "a", "b").credit.tolist() == [0]
     wrong = compare([scored.under("wrong") for scored in comparison.solvers])
     assert not shared_of(wrong, "a", "b").credit.any()
 
@@ -246,8 +254,8 @@ def test_metrics_name_the_tasks_that_have_them(monkeypatch: pytest.MonkeyPatch) 
     # Of the only answer A one solver failed; a part has its own tasks.
     assert shared_of(comparison, "a", "b").tasks_by_metric() == of_both
     of_a = shared_of(comparison, "a", "like a")
-    assert of_a.at(np.array([0, 1])).tasks_by_metric() == {"of A": ["Jigsaw"], "of all": ["Jigsaw"]}
     assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
+    assert of_a.at(np.array([0, 1])).tasks_by_metric() == {"of A": ["Jigsaw"], "of all": ["Jigsaw"]}
     # All questions of a solver are asked once.
     monkeypatch.setattr(overlap, "summary", None)
     assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}

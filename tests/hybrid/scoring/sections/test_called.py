@@ -115,6 +115,8 @@ def test_only_a_number_from_0_to_1_is_a_confidence(tmp_path: Path, synthetic_run
         "val_Jigsaw_2": 1.0,
         "val_Jigsaw_6": 0.3,
     }
+    # Predictions have no steps.
+    assert confidences(replace(comparison.named("specialist"), folder=None)) == {}
 
 
 def test_questions_whose_lines_are_gone_have_no_call_and_no_confidence(tmp_path: Path, synthetic_runs: Any) -> None:
