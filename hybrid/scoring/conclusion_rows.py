@@ -239,7 +239,7 @@ class HeadlinePair:
 
     def _rule_words(self) -> dict[str, object]:
         row = self.other_rule
-        if row is None or not self.rows:
+        if row is None:
             return {"depends": "", "by_rule": ""}
         this_rule = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
         by_rule = f"{this_rule}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"
@@ -248,10 +248,10 @@ class HeadlinePair:
     def without_claim(self, name: str) -> str:
         """Return a name with the difference and the reason to claim none; the claim is one of `NO_CLAIM`."""
         row, reason = self.rows[0], NO_CLAIM[self.claim]
-        if self.claim == "rule" and self.other_rule is not None:
+        if self.other_rule is not None:
             counted = COUNTS[OTHER[self.b.unanswered]]
             reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if they count {counted}"
-        if self.claim == "uneven" and self.over_all is not None:
+        elif self.over_all is not None:
             reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all questions"
         return f"{name} ({signed(row)}, {ends_of(row)}, {reason})"
 
@@ -564,8 +564,7 @@ def turned(row: Result, names: tuple[str, str]) -> Result:
         return row
     mirrored = {" a": " b", " b": " a"}
     quantity = row.quantity[:-2] + mirrored.get(row.quantity[-2:], row.quantity[-2:])
-    if " -> " in quantity:
-        quantity = " -> ".join(reversed(quantity.split(" -> ")))
+    quantity = " -> ".join(reversed(quantity.split(" -> ")))
     swapped = replace(row, a=row.b, b=row.a, quantity=quantity)
     if not row.quantity.startswith("difference"):
         return swapped

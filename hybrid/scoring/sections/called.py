@@ -32,7 +32,6 @@ from hybrid.scoring.attempt_facts import facts_of
 from hybrid.scoring.called_questions import call_share
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.groups import is_imported
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import Family, Result, adjusted
 from hybrid.scoring.score import Scored
@@ -94,12 +93,12 @@ def _calibration(part: Part, calls: Floats, claimed: Mapping[str, float]) -> Ite
 
 def confidences(specialist: Scored) -> dict[str, float]:
     """Return by question the confidence of the specialists' last answer; questions without a usable one are missing."""
-    if specialist.folder is None or is_imported(specialist):
+    if specialist.folder is None:
         return {}
     recorded = specialist.folder.recorded(specialist.recorded)
     values = {}
     for score in specialist.scores:
-        if score.id in recorded.by_id and not score.outcome.failed:
+        if score.id in recorded.by_id:
             value = facts_of(recorded, score.id).confidence
             if value is not None:
                 values[score.id] = value

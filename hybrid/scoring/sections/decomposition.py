@@ -232,7 +232,7 @@ def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: 
 def rows(comparison: Comparison) -> Iterator[Result]:
     """Yield the decomposition of each hybrid solver with an MLLM alone: over all, by task and by tools called."""
     for group in comparison.groups:
-        if group.alone is not None and group.hybrid.folder is not None:
+        if group.alone is not None:
             yield from _of_group(comparison, group, group.alone.solver, comparison.overlap(group.alone, group.hybrid))
 
 
@@ -277,13 +277,9 @@ def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, OutputVerdict]])
     """Return the questions that both have, in the overlap's order; those without a readable trace are left out."""
     questions = []
     seen = shared.at(np.flatnonzero(shared.kept))
+    # A repetition has a verdict only on the questions that it was asked and did not fail.
     columns = [
-        (
-            np.nan_to_num(answers.correct(shared.rule)),
-            answered(answers.answer),
-            np.where(answers.failed[at], -1, at),
-            heard_of,
-        )
+        (np.nan_to_num(answers.correct(shared.rule)), answered(answers.answer), at, heard_of)
         for answers, at, heard_of in zip(seen.repetitions[1], seen.positions[1], verdicts, strict=True)
     ]
     alone = ~seen.unanswered[0]
@@ -295,7 +291,7 @@ def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, OutputVerdict]])
                 answered=bool(alone[place] and has_answer[at[place]]),
             )
             for correct, has_answer, at, heard_of in columns
-            if at[place] >= 0 and identity in heard_of and not heard_of[identity].no_trace
+            if identity in heard_of and not heard_of[identity].no_trace
         ]
         if repeats:
             questions.append(replace(repeats[0], later=tuple(repeats[1:])))

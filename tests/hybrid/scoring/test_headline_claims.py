@@ -343,6 +343,8 @@ def test_a_row_in_the_other_order_of_its_solvers(quantity: str, other_way: str, 
     assert (after.a, after.b, after.quantity) == ("b", "a", other_way)
     assert (after.value, after.low, after.high) == ((-0.1, -0.2, 0.05) if changes_sign else (0.1, -0.05, 0.2))
     assert turned(after, ("a", "b")) == result
+    few = turned(replace(result, low=None, high=None), ("b", "a"))
+    assert (few.value, few.low, few.high) == (after.value, None, None)
 
 
 @pytest.mark.parametrize(
@@ -672,6 +674,8 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
+    # A question without right and wrong that both answered decides nothing.
+    assert not of_more_answers("mean_of_ratios", np.arange(12) != 5)
 
 
 def test_half_of_the_part_from_answering_is_enough() -> None:
@@ -685,6 +689,38 @@ def test_half_of_the_part_from_answering_is_enough() -> None:
     only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
     overlap = TwoTasks((only_a.astype(float), right_b), (only_b.astype(float), only_a.astype(float)), np.full(12, True))
     assert _is_of_more_answers(overlap, 0.2)
+
+
+def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float = 0.2, **facts: Any) -> bool:
+    """Return the decision where only b answered four questions and only a two; of the rest, both are right on all."""
+    both = ~ONLY_A & ~ONLY_B
+    of_b, of_a = both | (np.arange(12) < right_b), both | (np.arange(12) >= 12 - right_a)
+    silent = (ONLY_B.astype(float), ONLY_A.astype(float))
+    kept = np.full(12, True)
+    overlap: Any = TwoTasks((of_a.astype(float), of_b.astype(float)), silent, kept, combine, **facts)
+    return _is_of_more_answers(overlap, answering)
+
+
+def test_answers_are_worth_what_they_exceed_the_credit_by() -> None:
+    # No answer is worth a half: b gains 2, 0 or 1 and a 0, 1 or 1; a third of the sum comes from the numbers.
+    credit = np.where(ONLY_A | ONLY_B, 0.5, 0.0)
+    decided = [worth(*right, credit=credit) for right in ((4, 1), (2, 2), (3, 2))]
+    assert decided == [False, False, True]
+    # As a mean over tasks b gains a tenth and a gains 1, by weight 0.4 and 1.
+    assert worth(1, 2, "mean_of_ratios", -0.2)
+    # The only question of the small task with a verdict, next to one of ten.
+    one_of_small, one_of_large = np.arange(12) == 11, np.arange(12) == 0
+    of_both, silent = (one_of_small.astype(float), one_of_large.astype(float)), ONLY_B.astype(float)
+    lone: Any = TwoTasks(of_both, (silent, of_both[0]), np.arange(12) != 10)
+    assert _is_of_more_answers(lone, -0.2)
+    # Three questions to one: by number exactly a half.
+    three, one = np.arange(12) < 3, np.arange(12) == 11
+    by_solver = (np.zeros(12), three.astype(float))
+    overlap: Any = TwoTasks(by_solver, (by_solver[1], one.astype(float)), np.full(12, True), "ratio")
+    assert _is_of_more_answers(overlap, 0.2)
+    # Where both left out the same questions, neither answered more.
+    overlap = TwoTasks(by_solver, (by_solver[1], by_solver[1]), np.full(12, True), "ratio")
+    assert not _is_of_more_answers(overlap, 0.2)
 
 
 @pytest.mark.parametrize("kept", [False, ~ONLY_A, ~ONLY_B])

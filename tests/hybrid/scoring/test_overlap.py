@@ -199,6 +199,68 @@ def test_the_parts_by_answering_are_shifted_equally() -> None:
     assert min(cell.numerator for cell in (*rest_a.cells, *rest_b.cells)) == 0
 
 
+def test_no_answer_is_worth_its_credit_where_any_solver_left_the_question() -> None:
+    # From the fifth question: a failed, was not asked, is silent where b failed, is right where one repetition failed,
+    # is silent where b is neither right nor wrong, is right where one repetition was not asked, is silent.
+    comparison = compared("rwaaf.arara", b="rararrffnrr", b_2="rawwrrfrn.a")
+    credit = dict(zip(shared_of(comparison, "a", "b").ids, shared_of(comparison, "a", "b").credit, strict=True))
+    assert {name for name, value in credit.items() if value} == {f"Jigsaw_{n}" for n in (2, 3, 4, 9, 11)}
+    assert set(credit.values()) == {0, 0.5}
+    a, b = compared("a", "r").solvers
+    score = replace(a.scores[0], correct=None)
+    neither = replace(a, counted={"guess": replace(a.counted["guess"], scores=(score,))})
+    assert shared_of(compare([neither, b]), "a", "b").credit.tolist() == [0]
+    wrong = compare([scored.under("wrong") for scored in comparison.solvers])
+    assert not shared_of(wrong, "a", "b").credit.any()
+
+
+def test_a_metric_whose_units_depend_on_the_answers_has_no_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared = shared_of(compared("a" * 4 + "r" * 6, b="r" * 10, b_2="w" * 10), "a", "b")
+    of_repetitions, summary = Overlap._headline_with, overlap.summary
+    parts = shared.split_by_answering("guess")
+    # The headline need not be the first metric.
+    monkeypatch.setattr(overlap, "summary", lambda *args: tuple(reversed(summary(*args))))
+    assert parts is not None
+    assert shared.split_by_answering("guess") == parts
+
+    def with_other_units(self: Overlap, *args: Any) -> Metric | None:
+        metric = of_repetitions(self, *args)
+        assert metric is not None
+        return replace(metric, cells=tuple(cell._replace(denominator=2.0) for cell in metric.cells))
+
+    # No metric, or one with other units, of one combination of repetitions is enough.
+    for other in (lambda *args: None, with_other_units):
+        monkeypatch.setattr(
+            Overlap,
+            "_headline_with",
+            lambda *args, other=other: (other if args[-1] == (0, 1) else of_repetitions)(*args),
+        )
+        assert shared.split_by_answering("guess") is None
+    alone = shared_of(compared("a" * 4 + "r" * 6, "r" * 10), "a", "b")
+    monkeypatch.setattr(Overlap, "_headline_with", lambda self, *args: None)
+    assert alone.split_by_answering("guess") is None
+
+
+def test_metrics_name_the_tasks_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_answer(benchmark: Benchmark, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        metric = Metric("of A", 1.0, 1, "ratio", (Cell("", "u", 1.0, 1.0),))
+        has_cells = any(score.answer == "A" and not score.outcome.failed for score in scores)
+        return (metric if has_cells else replace(metric, cells=()), replace(metric, name="of all"))
+
+    monkeypatch.setattr(overlap, "summary", by_answer)
+    a, b = solver("a", {"Jigsaw": "wr", "Counting": "ww"}), solver("b", {"Jigsaw": "wf", "Counting": "ww"})
+    comparison = compare([a, replace(a, solver="like a"), b], ComparisonOptions(allow_failed=True))
+    of_both = {"of all": ["Counting", "Jigsaw"]}
+    # Of the only answer A one solver failed; a part has its own tasks.
+    assert shared_of(comparison, "a", "b").tasks_by_metric() == of_both
+    of_a = shared_of(comparison, "a", "like a")
+    assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
+    assert of_a.at(np.array([0, 1])).tasks_by_metric() == {"of A": ["Jigsaw"], "of all": ["Jigsaw"]}
+    # All questions of a solver are asked once.
+    monkeypatch.setattr(overlap, "summary", None)
+    assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
+
+
 def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> None:
     shared = shared_of(compared("r" * 10 + "w" * 10, b="r" * 20, b_2="a" * 4 + "w" * 16), "a", "b")
     metrics, parts = shared.headline("wrong"), shared.split_by_answering("wrong")
@@ -262,6 +324,7 @@ def test_a_share_leaves_out_zero_denominators_and_another_ratio_does_not() -> No
     assert (share.value, share.n, share.share) == (0.75, 2, True)
     assert (ratio.value, ratio.n, ratio.share) == (0.75, 3, False)
     assert share.cells == (Cell("", "Jigsaw_1", 1.0, 2.0), Cell("", "Jigsaw_3", 2.0, 2.0))
+    assert shared.ratio("some", above, below) == share
     assert shared.ratio("some", above, below * 0).value is None
 
 
@@ -301,6 +364,8 @@ def test_repetitions_are_averaged_cell_by_cell_within_a_task() -> None:
         Cell("U", "q", 1.0, 1.0),
     )
     assert (mean.value, mean.n) == (pytest.approx((1.5 / 2 + 1.5 / 3) / 2), 4)
+    # A metric of other units than its cells keeps the larger number.
+    assert _mean_metric([replace(first, n=7), second]).n == 7
     assert _mean_metric([first]) is first
 
 
@@ -340,6 +405,23 @@ def test_groups_are_tasks_or_values_that_any_solver_knows() -> None:
     assert ids(shared.by_group("level")) == by_level
     assert list(shared.by_group("level")) == ["-", "high", "low"]
     assert ids(shared.groups("level")) == by_level | {"none": ["Counting_1", "Counting_2"]}
+
+
+def test_a_solver_that_lacks_a_question_has_no_group_of_it() -> None:
+    def known(scored: Scored) -> Scored:
+        value = scored.counted["guess"]
+        scores = tuple(replace(score, groups={"level": score.id}) for score in value.scores)
+        return replace(scored, counted={"guess": replace(value, scores=scores)})
+
+    comparison = compare([known(solver("a", {"Jigsaw": "r.r"})), solver("b", {"Jigsaw": "rrr"})])
+    assert set(shared_of(comparison, "a", "b").groups("level")) == {"-", "Jigsaw_1", "Jigsaw_3"}
+
+
+def test_an_answer_without_right_and_wrong_counts_beside_one_with() -> None:
+    # Of two questions of one picture, a answers only the one without right and wrong; on two pictures, nothing counts.
+    for words, reason in ((("a....n", "r....n"), None), (("an", "rn"), "unanswered")):
+        solvers = [on_pictures(scored) for scored in compared(*words).solvers]
+        assert shared_of(compare(solvers), "a", "b").untested() == reason
 
 
 def on_pictures(scored: Scored) -> Scored:
@@ -410,6 +492,8 @@ def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
         shared,
         "left out: 1 that one of them failed, 1 that one of them was not asked",
     )
+    two_failed = shared_of(compared("rff.", "wrrw"), "a", "b").left_out
+    assert two_failed == "left out: 2 that one of them failed, 1 that one of them was not asked"
     assert (shared.at(np.array([0])).left_out, shared.answer[0].tolist()) == ("", ["A", "B", None, "A", None])
 
 
@@ -436,3 +520,5 @@ def test_only_metrics_of_all_solvers_are_compared(monkeypatch: pytest.MonkeyPatc
     shared = shared_of(compared("r", "w"), "a", "b")
     shared._known["guess"] = {}
     assert shared.headline("guess") is None
+    assert shared.shown("guess") is None
+    assert shared.split_by_answering("guess") is None

@@ -163,6 +163,22 @@ def test_a_contrast_is_of_the_headline_over_all_and_of_accuracy_in_a_task() -> N
     assert [(row.low, UNTESTED["failed"] in row.note) for row in rows] == [(None, True)] * 3
 
 
+def test_a_contrast_of_some_questions_has_these_alone() -> None:
+    comparison = compared()
+    ids = frozenset(("Jigsaw_1", "Jigsaw_2", *(f"Counting_{n}" for n in range(1, 5))))
+    rows = contrasts(comparison, "section", comparison.solvers[:2], {"gain": (0, 1)}, ids)
+    expected = {"": ((1 / 4 - 1 / 2) / 2, 6), "Counting": (1 / 4, 4), "Jigsaw": (-1 / 2, 2)}
+    assert {row.group: (row.value, row.n) for row in rows} == expected
+
+
+def test_a_repeated_solver_has_its_mean_in_a_part() -> None:
+    solvers = [solver(name, {"Jigsaw": word}) for name, word in (("a", "rw"), ("b", "rw"), ("b@2", "wr"))]
+    comparison = compare(solvers)
+    of_b = [next(parts(comparison, "section", *solvers[:2], repeated=flag)).seen.right[1] for flag in (True, False)]
+    assert [right.tolist() for right in of_b] == [[0.5, 0.5], [1, 0]]
+    assert next(parts(comparison, "section", *solvers[:2])).seen.right[1].tolist() == [0.5, 0.5]
+
+
 def test_solvers_without_a_common_question_have_no_contrast() -> None:
     solvers = [solver("first", {"Jigsaw": "rwrw"}), solver("second", {"Counting": "rwrw"})]
     assert list(contrasts(compare(solvers), "section", solvers, {"gain": (0, 1)})) == []

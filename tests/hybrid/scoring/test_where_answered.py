@@ -133,6 +133,15 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     no_pair = compare(comparison.solvers, ComparisonOptions(pairs=(), allow_failed=True))
     part = ConclusionRows(no_pair).part(no_pair.groups[0], group.alone, group.hybrid, GAIN)
     assert (part.n, [row.value for row in part.rows]) == (36, pytest.approx([20 / 36]))
+    assert ConclusionRows(no_pair).part(no_pair.groups[0], group.alone, group.hybrid, CONTENT).n == 0
+
+
+def test_the_effect_of_output_needs_no_model_alone(compared: Any) -> None:
+    comparison = compared(jigsaw(controller="r" * 30 + "w" * 9 + "f"), jigsaw(controller="r" * 15 + "w" * 25))
+    (group,) = comparison.groups
+    assert group.blank is not None
+    part = ConclusionRows(comparison).part(group, group.blank, group.hybrid, CONTENT)
+    assert (part.failed, part.asked, [row.value for row in part.rows]) == (1, 40, pytest.approx([15 / 39]))
 
 
 def test_questions_with_a_call_are_counted_among_those_answered(compared: Any, synthetic_runs: Any) -> None:

@@ -115,6 +115,25 @@ def test_only_a_number_from_0_to_1_is_a_confidence(tmp_path: Path, synthetic_run
         "val_Jigsaw_2": 1.0,
         "val_Jigsaw_6": 0.3,
     }
+    # Predictions have no steps.
+    assert confidences(replace(comparison.named("specialist"), folder=None)) == {}
+
+
+def test_questions_whose_lines_are_gone_have_no_call_and_no_confidence(tmp_path: Path, synthetic_runs: Any) -> None:
+    letters = {"controller": "rwrwrw", "specialist": "rwrrwr"}
+    comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, "ccc---", [[0.5]] * 6)
+    for name, gone in (("controller", 1), ("specialist", 3)):
+        path = tmp_path / "run" / name / "attempts.jsonl"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-gone]))
+    rows = by_quantity(tuple(SECTION.rows(comparison)))
+    # Whether the last question has a call is unknown; its line and those of the two before it held the confidence.
+    assert [(name, row.value, row.n) for name, row in rows.items()] == [
+        (WHERE_CALLED, pytest.approx(2 / 3), 3),
+        (WHERE_NOT, 0.5, 2),
+        (DIFFERENCE, pytest.approx(1 / 6), 5),
+        (f"{OVER} where called", pytest.approx(0.5 - 2 / 3), 3),
+        (f"{BRIER} where called", 0.25, 3),
+    ]
 
 
 def compare_tasks(folder: Path, synthetic_runs: Any, letters: dict[str, dict[str, str]], calls: str) -> Comparison:
