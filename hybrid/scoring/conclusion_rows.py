@@ -106,7 +106,8 @@ class AnswerSplit:
     `unanswered` counts the questions that a and b left unanswered. `more_answered` says whether at least half of the
     rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to
     how well each solver did on the questions that only it answered. Of a question that only some repetitions answered,
-    the other repetitions count as unanswered; `mixed_repetitions` says that there are such questions.
+    the other repetitions count as unanswered; `mixed_repetitions` says that there are such questions, and
+    `both_in_every` that `both` leaves them out (`Overlap.with_answers`).
     """
 
     answering: Result
@@ -115,6 +116,7 @@ class AnswerSplit:
     unanswered: tuple[int, int]
     more_answered: bool = True
     mixed_repetitions: bool = False
+    both_in_every: bool = False
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
@@ -217,7 +219,10 @@ class HeadlinePair:
         if split.both is None:
             words = "no question was answered by both"
         else:
-            without = " at least once, without their unanswered repetitions," if split.mixed_repetitions else ""
+            without = ""
+            if split.mixed_repetitions:
+                without = " at least once, without their unanswered repetitions,"
+                without = " in every repetition" if split.both_in_every else without
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
             if signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
@@ -397,7 +402,8 @@ class ConclusionRows:
         more = _is_of_more_answers(shared, answering.value or 0.0)
         mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
         both = rows.get(("difference", BOTH))
-        return AnswerSplit(answering, rows[BETTER, group], both, unanswered, more, mixed)
+        in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
+        return AnswerSplit(answering, rows[BETTER, group], both, unanswered, more, mixed, in_every)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

@@ -201,7 +201,11 @@ class Overlap:
         return by_all
 
     def with_answers(self) -> Overlap:
-        """Return the questions that every solver answered, without the repetitions that left a question unanswered."""
+        """Return the questions that every solver answered, without the repetitions that left a question unanswered.
+
+        If the headline metric counts units of several questions, these are the questions that every solver answered in
+        every repetition.
+        """
         part = self.with_failed(self.answered_by_all)
 
         def spoken(answers: ScoredAnswers, at: Places) -> Places:
@@ -209,7 +213,11 @@ class Overlap:
             return np.where(part.present & ~answered(answers.answer[at]), -1, at)
 
         pairs = zip(part.repetitions, part.positions, strict=True)
-        return replace(part, positions=tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs))
+        view = replace(part, positions=tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs))
+        # A unit of several questions may be complete in no repetition of one solver, and only in these of the other.
+        if any(metric.n != view.kept.sum() for metric in view.headline(self.rule) or ()):
+            return self.with_failed(self.present & ~np.any(self.unanswered, 0))
+        return view
 
     def with_failed(self, flags: Flags) -> Overlap:
         """Return the flagged questions and all that are not present, which count as failed.

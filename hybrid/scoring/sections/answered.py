@@ -24,6 +24,7 @@ A solver that leaves more questions unanswered loses on these, however well it s
 
 exactly; the first part is the difference from better answers. With repetitions, each one of a is compared with each one
 of b, and both parts are means; on the questions that both answered at least once, unanswered repetitions are left out.
+If the metric counts groups of several questions, only the questions answered in every repetition are compared.
 For a specialist, which abstains by design, the difference is tested on the questions that it answers; for the others
 the section only gives values.
 """

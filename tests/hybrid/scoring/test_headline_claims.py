@@ -193,6 +193,15 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
                 "answered contribute +10 points (95% CI 1 to 20); a leaves 3 unanswered, b 0"
             ),
         ),
+        (
+            "more",
+            replace(split("open", "more"), mixed_repetitions=True, both_in_every=True),
+            (
+                "; on the 0 questions that both answered in every repetition +10 points (95% CI -10 to +10); answering "
+                "at all contributes +10 points (95% CI 1 to 20), as a leaves 3 unanswered, b 0 (in at least one "
+                "repetition)"
+            ),
+        ),
     ],
 )
 def test_the_words_about_the_parts(state: str, parts: AnswerSplit | None, words: str) -> None:

@@ -18,7 +18,7 @@ from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap, _mean_metric
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine, contrast
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import on_mvp, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 ANSWERS = {"r": "A", "w": "B"}
@@ -399,6 +399,20 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     assert {*common.ids} == {*shared.ids[shared.answered_by_all | ~shared.present]}
     assert (common.lost.sum(), common.missing.sum()) == (shared.lost.sum(), shared.missing.sum())
     assert common.untested(common.headline("guess")) is None
+
+
+def test_units_that_one_solver_never_completes_are_of_neither() -> None:
+    # Of the last 10 units a leaves another rotation unanswered in each repetition.
+    first = ("rrrr" * 3 + "rrrw" * 7) + "arrr" * 10
+    words = {"a": first, "a@2": first.replace("arrr", "rarr"), "b": "rrrr" * 6 + "rrrw" * 4 + "rrrw" * 10}
+    comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
+    shared = shared_of(comparison, "a", "b")
+    a, b = shared.with_answers().headline("wrong") or ()
+    assert (a.name, a.n, b.n, a.value, b.value) == ("circular.single", 10, 10, 0.3, 0.6)
+    split = ConclusionRows(comparison).pair(*shared.solvers).split
+    assert split is not None
+    assert split.both is not None
+    assert (split.both.value, split.both.n, split.both_in_every) == (pytest.approx(0.3), 10, True)
 
 
 def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
