@@ -415,6 +415,18 @@ def test_units_that_one_solver_never_completes_are_of_neither() -> None:
     assert (split.both.value, split.both.n, split.both_in_every) == (pytest.approx(0.3), 10, True)
 
 
+@pytest.mark.parametrize("second", ["f" * 40, "a" * 40])
+def test_a_metric_of_one_repetition_has_the_clusters_of_its_questions(second: str) -> None:
+    # MVP-Bench has no metric of a repetition that failed every question, or that is left out for its silence.
+    words = {"a": "r" * 20 + "w" * 20, "a@2": second, "b": "r" * 30 + "w" * 10}
+    shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
+    view = shared if "f" in second else shared.with_answers()
+    metrics = view.headline("wrong") or ()
+    assert [metric.value for metric in metrics] == [0.5, 0.75]
+    assert [{cell.cluster for cell in metric.cells} for metric in metrics] == [{f"q{n}" for n in range(40)}] * 2
+    assert view.untested(metrics) is None
+
+
 def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
     shared = shared_of(compared("rwf.r", "wrrwr"), "a", "b")
     part = shared.with_failed(np.array([True, False, False, False, False]))
