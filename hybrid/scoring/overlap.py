@@ -286,7 +286,8 @@ class Overlap:
         for place, metric in enumerate(metrics):
             repeats = [self._headline_with(metric.name, neutral, place, rule, numbers) for numbers in combinations]
             present = [repeat for repeat in repeats if repeat is not None]
-            part = _in_order(_mean_metric(present)) if len(present) == len(repeats) else None
+            # A combination with a repetition that failed everything has no value, and no question that counts.
+            part = _in_order(_mean_metric(present)) if present else None
             if part is None or _units(part) != _units(metric):
                 return None
             better.append(part)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.core.types import Cell, Metric, Score
 from hybrid.scoring import overlap
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
@@ -425,6 +425,17 @@ def test_a_metric_of_one_repetition_has_the_clusters_of_its_questions(second: st
     assert [metric.value for metric in metrics] == [0.5, 0.75]
     assert [{cell.cluster for cell in metric.cells} for metric in metrics] == [{f"q{n}" for n in range(40)}] * 2
     assert view.untested(metrics) is None
+
+
+def test_a_repetition_that_failed_everything_leaves_the_parts_to_the_others() -> None:
+    words = {"a": "r" * 20 + "w" * 20, "a@2": "f" * 40, "b": "r" * 30 + "w" * 5 + "a" * 5}
+    shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
+    rules: tuple[tuple[UnansweredRule, float], ...] = (("wrong", 0.0), ("guess", 0.5 * 5 / 40))
+    for rule, answering in rules:
+        parts = shared.split_by_answering(rule)
+        assert parts is not None
+        differences = [(b.value or 0.0) - (a.value or 0.0) for a, b in parts]
+        assert differences == pytest.approx([10 / 40, answering])
 
 
 def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
