@@ -103,17 +103,17 @@ class AnswerSplit:
 
     `both` is the difference on the `n_both` questions that both solvers answered (None if there is no such question).
     `better` is the part of the whole difference that comes from these questions, `answering` is the rest, and
-    `unanswered` counts the questions that a and b left unanswered. `more_answered` says whether at least half of the
-    rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to
-    how well each solver did on the questions that only it answered. Of a question that only some repetitions answered,
-    the other repetitions count as unanswered; `mixed_repetitions` says that there are such questions, and
-    `both_in_every` that `both` leaves them out (`Overlap.with_answers`).
+    `unanswered` counts the questions that a and b left unanswered (mean over repetitions). `more_answered` says whether
+    at least half of the rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the
+    rest is mainly due to how well each solver did on the questions that only it answered. Of a question that only some
+    repetitions answered, the other repetitions count as unanswered; `mixed_repetitions` says that there are such
+    questions, and `both_in_every` that `both` leaves them out (`Overlap.with_answers`).
     """
 
     answering: Result
     better: Result
     both: Result | None
-    unanswered: tuple[int, int]
+    unanswered: tuple[float, float]
     more_answered: bool = True
     mixed_repetitions: bool = False
     both_in_every: bool = False
@@ -226,10 +226,9 @@ class HeadlinePair:
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
             if signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
-        unanswered = (
-            f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
-        )
-        unanswered += " (in at least one repetition)" if split.mixed_repetitions else ""
+        of_a, of_b = (f"{round(count, 1):.6g}" for count in split.unanswered)
+        unanswered = f"{short_name(self.a)} leaves {of_a} unanswered, {short_name(self.b)} {of_b}"
+        unanswered += " (mean over repetitions)" if split.mixed_repetitions else ""
         size = _difference(split.answering)
         if split.more_answered:
             return f"; {words}; answering at all contributes {size}, as {unanswered}"
@@ -398,12 +397,12 @@ class ConclusionRows:
         answering = rows.get((ANSWERING, group))
         if answering is None or answering.low is None:
             return None
-        unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
+        silent_a, silent_b = (float(share.sum()) for share in shared.silent_share)
         more = _is_of_more_answers(shared, answering.value or 0.0)
         mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
         both = rows.get(("difference", BOTH))
         in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
-        return AnswerSplit(answering, rows[BETTER, group], both, unanswered, more, mixed, in_every)
+        return AnswerSplit(answering, rows[BETTER, group], both, (silent_a, silent_b), more, mixed, in_every)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

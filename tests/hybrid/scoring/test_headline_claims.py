@@ -198,8 +198,8 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
             replace(split("open", "more"), mixed_repetitions=True, both_in_every=True),
             (
                 "; on the 0 questions that both answered in every repetition +10 points (95% CI -10 to +10); answering "
-                "at all contributes +10 points (95% CI 1 to 20), as a leaves 3 unanswered, b 0 (in at least one "
-                "repetition)"
+                "at all contributes +10 points (95% CI 1 to 20), as a leaves 3 unanswered, b 0 (mean over "
+                "repetitions)"
             ),
         ),
     ],
@@ -527,15 +527,24 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
     assert pair.claim == "more"
     assert pair.split is not None
     assert pair.split.both is not None
-    assert (pair.split.both.value, pair.split.both.n, pair.split.unanswered) == (1.0, 60, (0, 40))
+    assert (pair.split.both.value, pair.split.both.n, pair.split.unanswered) == (1.0, 60, (0, 20))
     assert pair.split.better.value == pytest.approx((20 + 40 / 2) / 60)
     assert pair.split.answering.value == pytest.approx(40 / 2 / 2 / 60)
     assert (pair.split.more_answered, pair.split.mixed_repetitions) == (True, True)
     assert pair.fields()["split"] == (
         "; on the 60 questions that both answered at least once, without their unanswered repetitions, +100 points "
         "(95% CI 96 to 100), which makes +67 points of the whole; answering at all contributes +17 points (95% CI 13 "
-        "to 20), as a leaves 0 unanswered, b 40 (in at least one repetition)"
+        "to 20), as a leaves 0 unanswered, b 20 (mean over repetitions)"
     )
+
+
+def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() -> None:
+    # In each of two repetitions b leaves another 8 of 60 unanswered, and a the same 10.
+    a, b = "a" * 10 + "rw" * 25, "r" * 44 + "a" * 8 + "r" * 8
+    pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 44 + "r" * 8 + "a" * 8)[2]
+    assert pair.split is not None
+    assert pair.split.unanswered == (10, 8)
+    assert "a leaves 10 unanswered, b 8 (mean over repetitions)" in str(pair.fields()["split"])
 
 
 def test_repetitions_that_only_one_answered_may_contribute() -> None:
