@@ -54,7 +54,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
     "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
-    "split": "another verdict on the questions that both answered",
+    "split": "another verdict, or by their weights another sign, on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
     "failed": "more than 1 % of the questions failed",
@@ -69,7 +69,7 @@ NO_CLAIM: Mapping[str, str] = {
     "uneven": "with another result over all questions than over tasks",
     "answering": "from answering more or fewer questions",
     "others": "from questions that one of them left unanswered",
-    "split": "with another result on the questions that both answered",
+    "split": "with another result, or by their weights another sign, on the questions that both answered",
 }
 UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
 # What the rule for unanswered questions decides about a difference: the beginning of a sentence.
@@ -101,11 +101,12 @@ BY_RULE: Mapping[str, Case] = {
 class AnswerSplit:
     """A difference b minus a in two parts: from better answers, and from answering at all.
 
-    `both` is the difference on the `n_both` questions that both solvers answered (None if there is no such question).
-    `better` is the part of the whole difference that comes from these questions, `answering` is the rest, and
-    `unanswered` counts the questions that a and b left unanswered (mean over repetitions). `more_answered` says whether
-    at least half of the rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the
-    rest is mainly due to how well each solver did on the questions that only it answered. Of a question that only some
+    `both` is the difference on the questions that both solvers answered (None if it has no value there). `better` is
+    the part of the whole difference that comes from them, each weighted by the share of pairs of repetitions in which
+    both answered, and in a mean over tasks by the size of its whole task. `answering` is the rest, and `unanswered`
+    counts the questions that a and b left unanswered (mean over repetitions). `more_answered` says whether at least
+    half of the rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is
+    mainly due to how well each solver did on the questions that only it answered. Of a question that only some
     repetitions answered, the other repetitions count as unanswered; `mixed_repetitions` says that there are such
     questions, and `both_in_every` that `both` leaves them out (`Overlap.with_answers`).
     """
@@ -124,7 +125,17 @@ class AnswerSplit:
         True if the part from answering is significant, or if the questions that both answered show another result.
         """
         of_both = None if self.both is None else shown(self.both)
-        return shown(self.answering) in ("more", "less") or of_both != state
+        return shown(self.answering) in ("more", "less") or of_both != state or self.has_two_signs
+
+    @property
+    def has_two_signs(self) -> bool:
+        """Return whether `both` and `better` have opposite signs, at least one of them significantly.
+
+        They weigh the same questions differently, so neither supports a claim.
+        """
+        if self.both is None or _sign(self.both) * _sign(self.better) >= 0:
+            return False
+        return self.both.excludes_zero or self.better.excludes_zero
 
 
 @dataclass(frozen=True)
@@ -168,6 +179,8 @@ class HeadlinePair:
         if self.split is None:
             return self.state
         of_both = None if self.split.both is None else shown(self.split.both)
+        if self.split.has_two_signs:
+            return "split"
         if of_both == self.state:
             # The two results agree, so the part from answering only adds to the difference, reduces it, or is 0.
             return self.state
@@ -224,7 +237,10 @@ class HeadlinePair:
                 without = " at least once, without their unanswered repetitions,"
                 without = " in every repetition" if split.both_in_every else without
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
-            if signed(split.better) != signed(split.both):
+            if _sign(split.both) * _sign(split.better) < 0:
+                weights = "repetitions" if split.mixed_repetitions else "tasks"
+                words += f", but {_difference(split.better)} of the whole, as {weights} weigh differently"
+            elif signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
         of_a, of_b = (f"{round(count, 1):.6g}" for count in split.unanswered)
         unanswered = f"{short_name(self.a)} leaves {of_a} unanswered, {short_name(self.b)} {of_b}"

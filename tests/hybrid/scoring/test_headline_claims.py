@@ -22,6 +22,7 @@ from hybrid.scoring.conclusion_rows import (
     listed,
     number,
     rule_decides,
+    shown,
     signed,
     turned,
     why_no_interval,
@@ -235,7 +236,10 @@ def test_the_words_about_the_rule_and_about_all_questions() -> None:
             claimed("more", split=replace(split("open", "more"), more_answered=False)),
             "from questions that one of them left unanswered",
         ),
-        (claimed("more", split=split("open", "open")), "with another result on the questions that both answered"),
+        (
+            claimed("more", split=split("open", "open")),
+            "with another result, or by their weights another sign, on the questions that both answered",
+        ),
     ],
 )
 def test_a_pair_without_claim_is_printed_with_the_reason(pair: HeadlinePair, words: str) -> None:
@@ -545,6 +549,57 @@ def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() ->
     assert pair.split is not None
     assert pair.split.unanswered == (10, 8)
     assert "a leaves 10 unanswered, b 8 (mean over repetitions)" in str(pair.fields()["split"])
+
+
+def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
+    # Of Jigsaw a answers 20 of 200, all wrong, and of Counting everything, all right.
+    a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
+    pair = pair_of(a, {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60})[2]
+    pair = replace(pair, other_rule=None)
+    split = pair.split
+    assert split is not None
+    assert split.both is not None
+    assert split.both.value == pytest.approx((1 - 0.3) / 2)
+    assert split.better.value == pytest.approx((20 / 200 - 0.3) / 2)
+    assert (pair.state, shown(split.both), split.has_two_signs, pair.claim) == ("more", "more", True, "split")
+    assert "+35 points (95% CI 30 to 39), but -10 points (95% CI -14 to -6) of the whole, as tasks weigh " in str(
+        pair.fields()["split"]
+    )
+
+
+def test_no_gain_is_claimed_if_the_repetitions_of_a_part_weigh_against_it() -> None:
+    # Alone, 240 questions are answered, wrongly, in one of five repetitions, and the others in all.
+    silent = "a" * 240 + "r" * 160
+    b = "w" * 240 + "r" * 160
+    pair = pair_of({"Jigsaw": "r" * 240 + "r" * 64 + "w" * 96}, {"Jigsaw": b}, *[silent] * 4)[2]
+    split = replace(pair, other_rule=None).split
+    assert split is not None
+    assert split.both is not None
+    assert split.both.value == pytest.approx((96 - 240) / 400)
+    assert split.better.value == pytest.approx((96 - 240 / 5) / 400)
+    assert (shown(split.both), split.has_two_signs) == ("less", True)
+    assert ", but +12 points (95% CI 7 to 17) of the whole, as repetitions weigh differently; " in str(
+        pair.fields()["split"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("both", "better", "has_two_signs"),
+    [
+        (("more", 0.1), ("open", -0.1), True),
+        (("open", 0.1), ("less", -0.1), True),
+        (("open", 0.1), ("open", -0.1), False),
+        (("more", 0.1), ("more", 0.1), False),
+        (("more", 0.1), ("less", 0.0), False),
+    ],
+)
+def test_a_part_has_two_signs_if_one_of_them_is_significant(
+    both: tuple[str, float], better: tuple[str, float], has_two_signs: bool
+) -> None:
+    of_both, of_better = row(both[0], value=both[1]), row(better[0], value=better[1])
+    parts = AnswerSplit(row("open"), of_better, of_both, (3, 0))
+    assert parts.has_two_signs == parts.matters("more" if both[0] == "more" else "open") == has_two_signs
+    assert pair("more", parts).claim == ("split" if has_two_signs or both[0] == "open" else "more")
 
 
 def test_repetitions_that_only_one_answered_may_contribute() -> None:
