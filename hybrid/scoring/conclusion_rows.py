@@ -108,7 +108,8 @@ class AnswerSplit:
     half of the rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is
     mainly due to how well each solver did on the questions that only it answered. Of a question that only some
     repetitions answered, the other repetitions count as unanswered; `mixed_repetitions` says that there are such
-    questions, and `both_in_every` that `both` leaves them out (`Overlap.with_answers`).
+    questions, and `both_in_every` that `both` leaves them out (`Overlap.with_answers`). `some_both` says that both
+    answered some questions, although perhaps no whole group of questions that the metric counts.
     """
 
     answering: Result
@@ -118,6 +119,7 @@ class AnswerSplit:
     more_answered: bool = True
     mixed_repetitions: bool = False
     both_in_every: bool = False
+    some_both: bool = False
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
@@ -230,7 +232,8 @@ class HeadlinePair:
         if split is None or self.state not in ("more", "less", "open") or not split.matters(self.state):
             return ""
         if split.both is None:
-            words = "no question was answered by both"
+            what = f"whole group of questions that {split.answering.metric} counts" if split.some_both else "question"
+            words = f"no {what} was answered by both"
         else:
             without = ""
             if split.mixed_repetitions:
@@ -418,7 +421,8 @@ class ConclusionRows:
         mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
         both = rows.get(("difference", BOTH))
         in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
-        return AnswerSplit(answering, rows[BETTER, group], both, (silent_a, silent_b), more, mixed, in_every)
+        some = bool(shared.answered_by_all.any())
+        return AnswerSplit(answering, rows[BETTER, group], both, (silent_a, silent_b), more, mixed, in_every, some)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

@@ -29,7 +29,7 @@ from hybrid.scoring.conclusion_rows import (
 )
 from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
 from hybrid.scoring.score import Scored
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import on_mvp, solver
 
 ENDS: dict[str, tuple[float | None, float | None]] = {
     "more": (0.01, 0.2),
@@ -549,6 +549,19 @@ def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() ->
     assert pair.split is not None
     assert pair.split.unanswered == (10, 8)
     assert "a leaves 10 unanswered, b 8 (mean over repetitions)" in str(pair.fields()["split"])
+
+
+@pytest.mark.parametrize(
+    ("a", "words"),
+    [
+        ("arrr" * 40, "; no whole group of questions that circular.single counts was answered by both; "),
+        ("rrrr" * 20 + "rarr" * 20, "; on the 20 questions that both answered "),
+    ],
+)
+def test_a_group_of_questions_may_be_answered_in_part(a: str, words: str) -> None:
+    solvers = [on_mvp(name, word, rotations=True) for name, word in {"a": a, "b": "rrrr" * 30 + "rrrw" * 10}.items()]
+    pair = ConclusionRows(compare(solvers), ("differences", "helped", "answered")).pair(solvers[0], solvers[1])
+    assert words in str(pair.fields()["split"])
 
 
 def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
