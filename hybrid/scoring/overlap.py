@@ -338,7 +338,8 @@ class Overlap:
     def _summary(self, scores: Sequence[Score], *, by_question: bool) -> Iterable[Metric]:
         """Return the metrics of these scores; if repetitions cover other questions, cells may name theirs.
 
-        Otherwise the mean over repetitions would mix the questions of one cluster.
+        Otherwise the mean over repetitions would mix the questions of one cluster. One repetition needs no names
+        (`by_question` False), which cost a second summary.
         """
         metrics = summary(self.benchmark, self.questions, scores)
         if not by_question or self._covers_alike:

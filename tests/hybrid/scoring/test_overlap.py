@@ -401,6 +401,25 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     assert common.untested(common.headline("guess")) is None
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_of_a_mean_over_tasks_weigh_each_task_alike(seed: int) -> None:
+    rng, sizes = random.Random(seed), {"Jigsaw": 30, "Counting": 10}
+    letters = {
+        name: {task: "".join(rng.choices("rwa", (4, 4, 3), k=size)) for task, size in sizes.items()}
+        for name in ("a", "a@2", "b")
+    }
+    comparison = compare([solver(name, words) for name, words in letters.items()])
+    parts = shared_of(comparison, "a", "b").split_by_answering("guess")
+    assert parts is not None
+    better, whole = [], []
+    for task in sizes:
+        pairs = [pair for name in ("a", "a@2") for pair in zip(letters[name][task], letters["b"][task], strict=True)]
+        whole.append(fmean(VALUES[b] - VALUES[a] for a, b in pairs))
+        better.append(fmean(0.0 if "a" in (a, b) else VALUES[b] - VALUES[a] for a, b in pairs))
+    differences = [(b.value or 0.0) - (a.value or 0.0) for a, b in parts]
+    assert differences == pytest.approx([fmean(better), fmean(whole) - fmean(better)])
+
+
 def test_units_that_one_solver_never_completes_are_of_neither() -> None:
     # Of the last 10 units a leaves another rotation unanswered in each repetition.
     first = ("rrrr" * 3 + "rrrw" * 7) + "arrr" * 10
