@@ -53,6 +53,7 @@ from hybrid.scoring.groups import (
 )
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections.effects import TRAINED as AS_TRAINED
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, said_of, unclear_parts
 
 GAIN_WORDS = ("a gain for", "a loss for")
@@ -368,8 +369,8 @@ class _Conclusion:
         trained = group.as_trained
         if trained is None:
             return
-        names, style = (group.hybrid.solver, trained.solver), asked_in(trained)[0]
-        rows = (row for row in self._rows.of("effects") if (row.a, row.b) == names and not row.group)
+        about, style = (AS_TRAINED, group.hybrid.solver, trained.solver, ""), asked_in(trained)[0]
+        rows = (row for row in self._rows.of("effects") if (row.quantity, row.a, row.b, row.group) == about)
         row = next(rows, None)
         if row is None or row.low is None:
             yield say(TRAINED["untested"], style=style)

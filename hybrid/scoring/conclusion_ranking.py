@@ -55,6 +55,11 @@ WAITING = case(
     "The scores are not known yet, because {left} questions are not finished: {command}",
 )
 SILENT = case("solvers.silent", "none has a readable answer", "No solver gives a readable answer.")
+NO_VALUE = case(
+    "solvers.no_value",
+    "some have readable answers, but these no value of a headline metric",
+    "No solver with readable answers has a value of a headline metric; other metrics are in the tables.",
+)
 NO_INTERVAL = case(
     "solvers.no_interval",
     "none has an interval: questions of one picture, or too few questions",
@@ -108,8 +113,10 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
     values = [
         (solver, value) for solver in solvers if not solver.answered_nothing and (value := _value_of(rows, solver))
     ]
-    if not values:
+    if not values and all(solver.answered_nothing for solver in solvers):
         return say(SILENT)
+    if not values:
+        return say(NO_VALUE)
     why = why_no_interval(_headline_of(rows, values[0][0])).removesuffix(" to show a difference")
     each = listed([f"{short_name(solver)} {value}" for solver, value in values])
     return say(NO_INTERVAL, metric=headline, values=each, why=why)

@@ -54,7 +54,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
     "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
-    "split": "another verdict on the questions that both answered",
+    "split": "another verdict, or by their weights another sign, on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
     "failed": "more than 1 % of the questions failed",
@@ -69,7 +69,7 @@ NO_CLAIM: Mapping[str, str] = {
     "uneven": "with another result over all questions than over tasks",
     "answering": "from answering more or fewer questions",
     "others": "from questions that one of them left unanswered",
-    "split": "with another result on the questions that both answered",
+    "split": "with another result, or by their weights another sign, on the questions that both answered",
 }
 UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
 # What the rule for unanswered questions decides about a difference: the beginning of a sentence.
@@ -101,20 +101,25 @@ BY_RULE: Mapping[str, Case] = {
 class AnswerSplit:
     """A difference b minus a in two parts: from better answers, and from answering at all.
 
-    `both` is the difference on the questions that both solvers answered (None if there is no such question). `better`
-    is the part of the whole difference that comes from these questions, `answering` is the rest, and `unanswered`
-    counts the questions that a and b left unanswered. `more_answered` says whether at least half of the rest exists
-    because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to how well
-    each solver did on the questions that only it answered. If only some repetitions answered a question, the others
-    count as unanswered; `mixed_repetitions` says whether there is such a question.
+    `both` is the difference on the questions that both solvers answered (None if it has no value there). `better` is
+    the part of the whole difference that comes from them, each weighted by the share of pairs of repetitions in which
+    both answered, and in a mean over tasks by the size of its whole task. `answering` is the rest, and `unanswered`
+    counts the questions that a and b left unanswered (mean over repetitions). `more_answered` says whether at least
+    half of the rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is
+    mainly due to how well each solver did on the questions that only it answered. If only some repetitions answered a
+    question, the others count as unanswered; `mixed_repetitions` says whether there is such a question, and
+    `both_in_every` whether `both` leaves it out (`Overlap.with_answers`). `some_both` says whether both answered some
+    questions, although perhaps no whole group of questions that the metric counts.
     """
 
     answering: Result
     better: Result
     both: Result | None
-    unanswered: tuple[int, int]
+    unanswered: tuple[float, float]
     more_answered: bool = True
     mixed_repetitions: bool = False
+    both_in_every: bool = False
+    some_both: bool = False
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
@@ -122,7 +127,17 @@ class AnswerSplit:
         True if the part from answering is significant, or if the questions that both answered show another result.
         """
         of_both = None if self.both is None else shown(self.both)
-        return shown(self.answering) in ("more", "less") or of_both != state
+        return shown(self.answering) in ("more", "less") or of_both != state or self.has_two_signs
+
+    @property
+    def has_two_signs(self) -> bool:
+        """Return whether `both` and `better` have opposite signs, at least one of them significantly.
+
+        They weigh the same questions differently, so neither supports a claim.
+        """
+        if self.both is None or _sign(self.both) * _sign(self.better) >= 0:
+            return False
+        return self.both.excludes_zero or self.better.excludes_zero
 
 
 @dataclass(frozen=True)
@@ -166,6 +181,8 @@ class HeadlinePair:
         if self.split is None:
             return self.state
         of_both = None if self.split.both is None else shown(self.split.both)
+        if self.split.has_two_signs:
+            return "split"
         if of_both == self.state:
             # The two results agree, so the part from answering only adds to the difference, reduces it, or is 0.
             return self.state
@@ -215,16 +232,22 @@ class HeadlinePair:
         if split is None or self.state not in ("more", "less", "open") or not split.matters(self.state):
             return ""
         if split.both is None:
-            words = "no question was answered by both"
+            what = f"whole group of questions that {split.answering.metric} counts" if split.some_both else "question"
+            words = f"no {what} was answered by both"
         else:
-            without = " at least once, without their unanswered repetitions," if split.mixed_repetitions else ""
+            without = ""
+            if split.mixed_repetitions:
+                without = " at least once, without their unanswered repetitions,"
+                without = " in every repetition" if split.both_in_every else without
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
-            if signed(split.better) != signed(split.both):
+            if _sign(split.both) * _sign(split.better) < 0:
+                weights = "repetitions" if split.mixed_repetitions else "tasks"
+                words += f", but {_difference(split.better)} of the whole, as {weights} weigh differently"
+            elif signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
-        unanswered = (
-            f"{short_name(self.a)} leaves {split.unanswered[0]} unanswered, {short_name(self.b)} {split.unanswered[1]}"
-        )
-        unanswered += " (in at least one repetition)" if split.mixed_repetitions else ""
+        of_a, of_b = (f"{round(count, 1):.6g}" for count in split.unanswered)
+        unanswered = f"{short_name(self.a)} leaves {of_a} unanswered, {short_name(self.b)} {of_b}"
+        unanswered += " (mean over repetitions)" if split.mixed_repetitions else ""
         size = _difference(split.answering)
         if split.more_answered:
             return f"; {words}; answering at all contributes {size}, as {unanswered}"
@@ -393,11 +416,13 @@ class ConclusionRows:
         answering = rows.get((ANSWERING, group))
         if answering is None or answering.low is None:
             return None
-        unanswered = (count_of(rows.get(("unanswered a", group))), count_of(rows.get(("unanswered b", group))))
+        silent_a, silent_b = (float(share.sum()) for share in shared.silent_share)
         more = _is_of_more_answers(shared, answering.value or 0.0)
         mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
         both = rows.get(("difference", BOTH))
-        return AnswerSplit(answering, rows[BETTER, group], both, unanswered, more, mixed)
+        in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
+        some = bool(shared.answered_by_all.any())
+        return AnswerSplit(answering, rows[BETTER, group], both, (silent_a, silent_b), more, mixed, in_every, some)
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

@@ -201,7 +201,11 @@ class Overlap:
         return by_all
 
     def with_answers(self) -> Overlap:
-        """Return the questions that every solver answered, without the repetitions that left a question unanswered."""
+        """Return the questions that every solver answered, without the repetitions that left a question unanswered.
+
+        If the headline metric counts units of several questions, these are the questions that every solver answered in
+        every repetition.
+        """
         part = self.with_failed(self.answered_by_all)
 
         def drop_unanswered(answers: ScoredAnswers, at: Places) -> Places:
@@ -209,7 +213,11 @@ class Overlap:
             return np.where(part.present & ~answered(answers.answer[at]), -1, at)
 
         pairs = zip(part.repetitions, part.positions, strict=True)
-        return replace(part, positions=tuple(tuple(map(drop_unanswered, repeats, places)) for repeats, places in pairs))
+        view = replace(part, positions=tuple(tuple(map(drop_unanswered, repeats, places)) for repeats, places in pairs))
+        # A unit of several questions may be complete in no repetition of one solver, and only in these of the other.
+        if any(metric.n != view.kept.sum() for metric in view.headline(self.rule) or ()):
+            return self.with_failed(self.present & ~np.any(self.unanswered, 0))
+        return view
 
     def with_failed(self, flags: Flags) -> Overlap:
         """Return the flagged questions and all that are not present, which count as failed.
@@ -278,7 +286,8 @@ class Overlap:
         for place, metric in enumerate(metrics):
             repeats = [self._headline_with(metric.name, neutral, place, rule, numbers) for numbers in combinations]
             present = [repeat for repeat in repeats if repeat is not None]
-            part = _in_order(_mean_metric(present)) if len(present) == len(repeats) else None
+            # A combination with a repetition that failed everything has no value, and no question that counts.
+            part = _in_order(_mean_metric(present)) if present else None
             if part is None or _units(part) != _units(metric):
                 return None
             better.append(part)
@@ -331,7 +340,8 @@ class Overlap:
         """Return the metrics of these scores.
 
         With `by_question`, if repetitions cover different questions, the cluster of a cell also names its question
-        where possible: otherwise the mean over repetitions would mix different questions of one cluster.
+        where possible: otherwise the mean over repetitions would mix different questions of one cluster. A single
+        repetition needs no names, which cost a second summary.
         """
         metrics = summary(self.benchmark, self.questions, scores)
         if not by_question or self._cover_same_questions:
@@ -470,7 +480,8 @@ def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
 
 def _mean_metric(metrics: Sequence[Metric]) -> Metric:
     """Return the mean over repetitions, cell by cell; each question keeps its own cells."""
-    if len(metrics) == 1:
+    # A metric of one repetition whose cells name their questions loses these names, as the others do.
+    if len(metrics) == 1 and not any(OF_QUESTION in cell.cluster for cell in metrics[0].cells):
         return metrics[0]
     cells: dict[tuple[str, str, int], list[Cell]] = defaultdict(list)
     for metric in metrics:

@@ -24,8 +24,9 @@ A solver that leaves more questions unanswered loses on these, however well it s
 
 exactly; the first part is the difference from better answers. With repetitions, every repetition of a is compared with
 every repetition of b, and both parts are means over these pairs. On the questions that both answered at least once,
-unanswered repetitions are left out. For a specialist, which abstains by design, the difference is tested on the
-questions that it answers; for the others the section only gives values.
+unanswered repetitions are left out. If the metric counts groups of several questions, only the questions answered in
+every repetition are compared. For a specialist, which abstains by design, the difference is tested on the questions
+that it answers; for the others the section only gives values.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def rows(comparison: Comparison) -> list[Result]:
         overlap = comparison.overlap(*map(comparison.named, pair))
         split_rows = list(_split_rows(overlap))
         if split_rows:
-            section_rows += _rows_of(overlap.with_answers(), BOTH, tested=True)
+            section_rows += _rows_of(overlap.with_answers(), BOTH, tested=True, metric=split_rows[0].metric)
         section_rows += split_rows
 
     def family(row: Result) -> Family:
@@ -74,18 +75,24 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
     overlap = comparison.overlap(*solvers)
     answering = overlap.present & answered(overlap.answer[0])
     silent = overlap.present & ~answering
-    if answering.any() and silent.any():
+    metrics = overlap.headline(overlap.rule)
+    if metrics is not None and answering.any() and silent.any():
+        metric = metrics[0].name
         spoken, rest = map(overlap.with_failed, (answering, silent))
-        yield from _rows_of(spoken, SPOKEN, tested=True)
+        of_spoken = list(_rows_of(spoken, SPOKEN, tested=True, metric=metric))
+        yield from of_spoken
         # The other solver may leave some of these questions unanswered, too.
-        yield from _split_rows(spoken, SPOKEN)
-        yield from _rows_of(rest, SILENT, tested=False)
+        yield from _split_rows(spoken, SPOKEN) if of_spoken else ()
+        yield from _rows_of(rest, SILENT, tested=False, metric=metric)
 
 
-def _rows_of(part: Overlap, group: str, *, tested: bool) -> Iterator[Result]:
-    """Yield difference, values and right answers on some questions; without a test, no difference and no value a."""
+def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterator[Result]:
+    """Yield difference, values and right answers on some questions; without a test, no difference and no value a.
+
+    There are no rows if the part has no value of this metric, which the conclusion compares with that of all questions.
+    """
     metrics, names = part.headline(part.rule), (part.solvers[0].solver, part.solvers[1].solver)
-    if metrics is None:
+    if metrics is None or metrics[0].name != metric:
         return
     a, b = metrics
     row = Result(NAME, "difference", unit_of(metrics), None, *names, a.name, group, a.n, none=part.rule)

@@ -58,6 +58,30 @@ def solver(name: str, messages: Mapping[str, str], data: Data = VAL, prefix: str
     return replace(Scored("blink", name, results, "guess", questions, data, recorded=name), **changes)
 
 
+def on_mvp(name: str, word: str, *, rotations: bool = False) -> Scored:
+    """Return a solver of MVP-Bench from letters, as in `solver`; with `rotations`, four letters are one question."""
+    data = Data("mvp_bench", "val", {"kind": "folder", "sha256": "a" * 64}, {})
+    places = [(f"q{n // 4}#s{n % 4}" if rotations else f"q{n}", n, letter) for n, letter in enumerate(word)]
+    questions = {identity: question(identity, "single") for identity, _, _ in places}
+    results = {}
+    for rule, chance in RULES:
+        payload = {"r": 1.0, "w": 0.0, "f": 0.0}
+        scores = tuple(
+            Score(
+                identity,
+                "single",
+                payload.get(letter, chance),
+                OUTCOMES[letter],
+                {"r": "A", "w": "B"}.get(letter),
+                groups={"rotation": f"{n % 4 + 1}/4"} if rotations else {},
+                cluster=f"q{n // 4}" if rotations else "",
+            )
+            for identity, n, letter in places
+        )
+        results[rule] = Counted(scores, metrics_of(load("hybrid.benchmarks", "mvp_bench"), questions, scores))
+    return Scored("mvp_bench", name, results, "wrong", questions, data, recorded=name)
+
+
 def folder_of(
     path: Path,
     questions: Iterable[Question],

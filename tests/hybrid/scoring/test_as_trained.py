@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.log.folder import RunFolder
+from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.reports import ComparisonReport, compare_paths
+from hybrid.scoring.result import Result
 from hybrid.scoring.sections import effects
 from tests.tables import cases
 
@@ -43,6 +46,21 @@ def test_a_sentence_says_what_the_form_of_the_tools_comes_to(
     (text,) = sentence(compared(synthetic_runs, tmp_path, answers, {}, tool_style=style))
     assert text[0] == case
     assert words in text[1]
+
+
+def test_another_effect_of_the_same_solvers_is_not_taken(
+    synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows_of = ConclusionRows.of
+
+    def with_another(rows: ConclusionRows, section: str) -> tuple[Result, ...]:
+        found = rows_of(rows, section)
+        return (*(replace(row, quantity="another", low=None) for row in found if section == "effects"), *found)
+
+    monkeypatch.setattr(ConclusionRows, "of", with_another)
+    style = {"name": "qwen3-vl", "frame": "thousandths", "sha256": "0"}
+    (text,) = sentence(compared(synthetic_runs, tmp_path, (HALF, R), {}, tool_style=style))
+    assert text[0] == "trained.more"
 
 
 def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(

@@ -26,7 +26,7 @@ from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
-from tests.hybrid.scoring.solvers import letters, solver
+from tests.hybrid.scoring.solvers import letters, on_mvp, solver
 from tests.synthetic_runs import answering
 
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
@@ -126,7 +126,8 @@ REVIEW = {"equal", "used", "room", "selection", "calls", "price", "places", "wor
 BY_HAND = {
     *["gain.units", "gain.waiting", "gain.not_begun", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.not_chosen", "specialists.not_chosen"],
-    *["gain.uneven", "specialists.uneven", "specialists.others", "solvers.no_interval"],
+    *["gain.uneven", "specialists.uneven", "specialists.others"],
+    *["solvers.no_interval", "solvers.no_value"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
     *(
         f"limits.{reason}"
@@ -362,6 +363,12 @@ def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:
     assert by_id["solvers.no_interval"] == "accuracy_macro: mllm 0.857 (7 questions); one picture: no interval."
     sentences = conclusion(compare([alone, one_picture(solver("controller", {"Jigsaw": "rrrrrrr"}))]))
     assert "one picture: no interval" in sentences[0].text
+
+
+def test_readable_answers_without_a_value_are_no_silence() -> None:
+    # MVP-Bench counts no group whose first rotation failed.
+    for word, identity in (("frrr", "solvers.no_value"), ("fuuu", "solvers.silent")):
+        assert conclusion(compare([on_mvp("mllm", word, rotations=True)]))[0].id == identity
 
 
 def test_one_question_of_a_metric_that_is_no_share_has_a_value_and_no_interval() -> None:

@@ -22,13 +22,14 @@ from hybrid.scoring.conclusion_rows import (
     listed,
     number,
     rule_decides,
+    shown,
     signed,
     turned,
     why_no_interval,
 )
 from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
 from hybrid.scoring.score import Scored
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import on_mvp, solver
 
 ENDS: dict[str, tuple[float | None, float | None]] = {
     "more": (0.01, 0.2),
@@ -195,6 +196,15 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
                 "answered contribute +10 points (95% CI 1 to 20); a leaves 3 unanswered, b 0"
             ),
         ),
+        (
+            "more",
+            replace(split("open", "more"), mixed_repetitions=True, both_in_every=True),
+            (
+                "; on the 0 questions that both answered in every repetition +10 points (95% CI -10 to +10); answering "
+                "at all contributes +10 points (95% CI 1 to 20), as a leaves 3 unanswered, b 0 (mean over "
+                "repetitions)"
+            ),
+        ),
     ],
 )
 def test_the_parts_of_a_difference_are_stated(state: str, parts: AnswerSplit | None, words: str) -> None:
@@ -228,7 +238,10 @@ def test_the_other_rule_and_all_questions_are_stated() -> None:
             pair_in_state("more", split=replace(split("open", "more"), more_answered=False)),
             "from questions that one of them left unanswered",
         ),
-        (pair_in_state("more", split=split("open", "open")), "with another result on the questions that both answered"),
+        (
+            pair_in_state("more", split=split("open", "open")),
+            "with another result, or by their weights another sign, on the questions that both answered",
+        ),
     ],
 )
 def test_a_pair_without_claim_is_printed_with_the_reason(pair: HeadlinePair, words: str) -> None:
@@ -522,15 +535,88 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
     assert pair.claim == "more"
     assert pair.split is not None
     assert pair.split.both is not None
-    assert (pair.split.both.value, pair.split.both.n, pair.split.unanswered) == (1.0, 60, (0, 40))
+    assert (pair.split.both.value, pair.split.both.n, pair.split.unanswered) == (1.0, 60, (0, 20))
     assert pair.split.better.value == pytest.approx((20 + 40 / 2) / 60)
     assert pair.split.answering.value == pytest.approx(40 / 2 / 2 / 60)
     assert (pair.split.more_answered, pair.split.mixed_repetitions) == (True, True)
     assert pair.fields()["split"] == (
         "; on the 60 questions that both answered at least once, without their unanswered repetitions, +100 points "
         "(95% CI 96 to 100), which makes +67 points of the whole; answering at all contributes +17 points (95% CI 13 "
-        "to 20), as a leaves 0 unanswered, b 40 (in at least one repetition)"
+        "to 20), as a leaves 0 unanswered, b 20 (mean over repetitions)"
     )
+
+
+def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() -> None:
+    # In each of two repetitions b leaves another 8 of 60 unanswered, and a the same 10.
+    a, b = "a" * 10 + "rw" * 25, "r" * 44 + "a" * 8 + "r" * 8
+    pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 44 + "r" * 8 + "a" * 8)[2]
+    assert pair.split is not None
+    assert pair.split.unanswered == (10, 8)
+    assert "a leaves 10 unanswered, b 8 (mean over repetitions)" in str(pair.fields()["split"])
+
+
+@pytest.mark.parametrize(
+    ("a", "words"),
+    [
+        ("arrr" * 40, "; no whole group of questions that circular.single counts was answered by both; "),
+        ("rrrr" * 20 + "rarr" * 20, "; on the 20 questions that both answered "),
+    ],
+)
+def test_a_group_of_questions_may_be_answered_in_part(a: str, words: str) -> None:
+    solvers = [on_mvp(name, word, rotations=True) for name, word in {"a": a, "b": "rrrr" * 30 + "rrrw" * 10}.items()]
+    pair = ConclusionRows(compare(solvers), ("differences", "helped", "answered")).pair(solvers[0], solvers[1])
+    assert words in str(pair.fields()["split"])
+
+
+def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
+    # Of Jigsaw a answers 20 of 200, all wrong, and of Counting everything, all right.
+    a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
+    pair = pair_of(a, {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60})[2]
+    pair = replace(pair, other_rule=None)
+    split = pair.split
+    assert split is not None
+    assert split.both is not None
+    assert split.both.value == pytest.approx((1 - 0.3) / 2)
+    assert split.better.value == pytest.approx((20 / 200 - 0.3) / 2)
+    assert (pair.state, shown(split.both), split.has_two_signs, pair.claim) == ("more", "more", True, "split")
+    assert "+35 points (95% CI 30 to 39), but -10 points (95% CI -14 to -6) of the whole, as tasks weigh " in str(
+        pair.fields()["split"]
+    )
+
+
+def test_no_gain_is_claimed_if_the_repetitions_of_a_part_weigh_against_it() -> None:
+    # Alone, 240 questions are answered, wrongly, in one of five repetitions, and the others in all.
+    silent = "a" * 240 + "r" * 160
+    b = "w" * 240 + "r" * 160
+    pair = pair_of({"Jigsaw": "r" * 240 + "r" * 64 + "w" * 96}, {"Jigsaw": b}, *[silent] * 4)[2]
+    split = replace(pair, other_rule=None).split
+    assert split is not None
+    assert split.both is not None
+    assert split.both.value == pytest.approx((96 - 240) / 400)
+    assert split.better.value == pytest.approx((96 - 240 / 5) / 400)
+    assert (shown(split.both), split.has_two_signs) == ("less", True)
+    assert ", but +12 points (95% CI 7 to 17) of the whole, as repetitions weigh differently; " in str(
+        pair.fields()["split"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("both", "better", "has_two_signs"),
+    [
+        (("more", 0.1), ("open", -0.1), True),
+        (("open", 0.1), ("less", -0.1), True),
+        (("open", 0.1), ("open", -0.1), False),
+        (("more", 0.1), ("more", 0.1), False),
+        (("more", 0.1), ("less", 0.0), False),
+    ],
+)
+def test_a_part_has_two_signs_if_one_of_them_is_significant(
+    both: tuple[str, float], better: tuple[str, float], has_two_signs: bool
+) -> None:
+    of_both, of_better = row(both[0], value=both[1]), row(better[0], value=better[1])
+    parts = AnswerSplit(row("open"), of_better, of_both, (3, 0))
+    assert parts.has_two_signs == parts.matters("more" if both[0] == "more" else "open") == has_two_signs
+    assert pair("more", parts).claim == ("split" if has_two_signs or both[0] == "open" else "more")
 
 
 def test_repetitions_that_only_one_answered_may_contribute() -> None:

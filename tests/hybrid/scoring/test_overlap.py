@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hybrid.benchmarks.base import Benchmark
+from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.core.types import Cell, Metric, Score
 from hybrid.scoring import overlap
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
@@ -18,7 +18,7 @@ from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap, _mean_metric
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine, contrast
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import on_mvp, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 ANSWERS = {"r": "A", "w": "B"}
@@ -481,6 +481,62 @@ def test_parts_of_repeated_solvers_are_means_over_pairs_of_repetitions(seed: int
     assert {*common.ids} == {*shared.ids[shared.answered_by_all | ~shared.present]}
     assert (common.lost.sum(), common.missing.sum()) == (shared.lost.sum(), shared.missing.sum())
     assert common.untested(common.headline("guess")) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_parts_of_a_mean_over_tasks_weigh_each_task_alike(seed: int) -> None:
+    rng, sizes = random.Random(seed), {"Jigsaw": 30, "Counting": 10}
+    letters = {
+        name: {task: "".join(rng.choices("rwa", (4, 4, 3), k=size)) for task, size in sizes.items()}
+        for name in ("a", "a@2", "b")
+    }
+    comparison = compare([solver(name, words) for name, words in letters.items()])
+    parts = shared_of(comparison, "a", "b").split_by_answering("guess")
+    assert parts is not None
+    better, whole = [], []
+    for task in sizes:
+        pairs = [pair for name in ("a", "a@2") for pair in zip(letters[name][task], letters["b"][task], strict=True)]
+        whole.append(fmean(VALUES[b] - VALUES[a] for a, b in pairs))
+        better.append(fmean(0.0 if "a" in (a, b) else VALUES[b] - VALUES[a] for a, b in pairs))
+    differences = [(b.value or 0.0) - (a.value or 0.0) for a, b in parts]
+    assert differences == pytest.approx([fmean(better), fmean(whole) - fmean(better)])
+
+
+def test_units_that_one_solver_never_completes_are_of_neither() -> None:
+    # Of the last 10 units a leaves another rotation unanswered in each repetition.
+    first = ("rrrr" * 3 + "rrrw" * 7) + "arrr" * 10
+    words = {"a": first, "a@2": first.replace("arrr", "rarr"), "b": "rrrr" * 6 + "rrrw" * 4 + "rrrw" * 10}
+    comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
+    shared = shared_of(comparison, "a", "b")
+    a, b = shared.with_answers().headline("wrong") or ()
+    assert (a.name, a.n, b.n, a.value, b.value) == ("circular.single", 10, 10, 0.3, 0.6)
+    split = ConclusionRows(comparison).pair(*shared.solvers).split
+    assert split is not None
+    assert split.both is not None
+    assert (split.both.value, split.both.n, split.both_in_every) == (pytest.approx(0.3), 10, True)
+
+
+@pytest.mark.parametrize("second", ["f" * 40, "a" * 40])
+def test_a_metric_of_one_repetition_has_the_clusters_of_its_questions(second: str) -> None:
+    # MVP-Bench has no metric of a repetition that failed every question, or that is left out for its silence.
+    words = {"a": "r" * 20 + "w" * 20, "a@2": second, "b": "r" * 30 + "w" * 10}
+    shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
+    view = shared if "f" in second else shared.with_answers()
+    metrics = view.headline("wrong") or ()
+    assert [metric.value for metric in metrics] == [0.5, 0.75]
+    assert [{cell.cluster for cell in metric.cells} for metric in metrics] == [{f"q{n}" for n in range(40)}] * 2
+    assert view.untested(metrics) is None
+
+
+def test_a_repetition_that_failed_everything_leaves_the_parts_to_the_others() -> None:
+    words = {"a": "r" * 20 + "w" * 20, "a@2": "f" * 40, "b": "r" * 30 + "w" * 5 + "a" * 5}
+    shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
+    rules: tuple[tuple[UnansweredRule, float], ...] = (("wrong", 0.0), ("guess", 0.5 * 5 / 40))
+    for rule, answering in rules:
+        parts = shared.split_by_answering(rule)
+        assert parts is not None
+        differences = [(b.value or 0.0) - (a.value or 0.0) for a, b in parts]
+        assert differences == pytest.approx([10 / 40, answering])
 
 
 def test_the_questions_of_a_part_come_with_those_that_failed() -> None:

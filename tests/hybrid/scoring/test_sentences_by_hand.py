@@ -214,10 +214,11 @@ def test_specialists_are_described_next_to_a_solver(
     ],
 )
 def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str, words: str) -> None:
-    """Rows of a task and of other pairs, with intervals, do not count."""
-    of_pair = [replace(each, a="tools", b="trained") for each in rows]
+    """Rows of a task, of other pairs and of another effect, with intervals, do not count."""
+    of_pair = [replace(each, quantity="as trained", a="tools", b="trained") for each in rows]
     other_pairs = (("tools", "trained", "Jigsaw"), ("tools", "blank", ""), ("blank", "trained", ""))
-    others = [row(0.5, (0.4, 0.6), a=a, b=b, group=group) for a, b, group in other_pairs]
+    others = [row(0.5, (0.4, 0.6), quantity="as trained", a=a, b=b, group=group) for a, b, group in other_pairs]
+    others.append(row(0.5, (0.4, 0.6), quantity="another", a="tools", b="trained"))
     group: Any = SimpleNamespace(hybrid=solver("tools", {"Jigsaw": "r"}), as_trained=solver("trained", {"Jigsaw": "r"}))
     by_section = {"effects": [*others, *of_pair, *others]}
     stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(group,)), of=by_section.__getitem__)

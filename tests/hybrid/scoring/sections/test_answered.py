@@ -13,7 +13,7 @@ from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN, rows
 from tests.hybrid.scoring.sections.rows import by_quantity
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import on_mvp, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 
@@ -96,6 +96,14 @@ def test_parts_are_not_tested_where_questions_failed() -> None:
     assert len(differences) == 3
     assert all(row.low is None and row.p is None for row in differences)
     assert by_quantity(section, BOTH)["right b"].value == 0, "the failed question counts for nobody"
+
+
+@pytest.mark.parametrize("name", ["a", "specialist"])
+def test_a_part_without_the_metric_of_the_whole_has_no_row(name: str) -> None:
+    # No group of four rotations is answered by both, although the first rotation of each is.
+    words = {name: "rarr" * 20, "controller": "rrrr" * 19 + "rrrw"}
+    section = rows(compare([on_mvp(solver, word, rotations=True) for solver, word in words.items()]))
+    assert {(row.metric, row.group) for row in section} == {("circular.single", "")}
 
 
 def test_right_by_one_of_two_repetitions_is_no_right_answer() -> None:
