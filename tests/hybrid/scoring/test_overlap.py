@@ -228,14 +228,14 @@ def test_a_metric_whose_units_depend_on_the_answers_has_no_parts(monkeypatch: py
         assert metric is not None
         return replace(metric, cells=tuple(cell._replace(denominator=2.0) for cell in metric.cells))
 
-    # No metric, or one with other units, of one combination of repetitions is enough.
-    for other in (lambda *args: None, with_other_units):
+    # Other units of one combination of repetitions are enough; one without a value is left out.
+    for other, has_parts in ((lambda *args: None, True), (with_other_units, False)):
         monkeypatch.setattr(
             Overlap,
             "_headline_with",
             lambda *args, other=other: (other if args[-1] == (0, 1) else of_repetitions)(*args),
         )
-        assert shared.split_by_answering("guess") is None
+        assert (shared.split_by_answering("guess") is not None) == has_parts
     alone = shared_of(compared("a" * 4 + "r" * 6, "r" * 10), "a", "b")
     monkeypatch.setattr(Overlap, "_headline_with", lambda self, *args: None)
     assert alone.split_by_answering("guess") is None
