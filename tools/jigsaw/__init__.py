@@ -30,7 +30,7 @@ from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, later_image
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
-from tools._shared.picture_content import has_content, shows_something
+from tools._shared.picture_content import has_edges, shows_something
 from tools._shared.wording import wording_of
 from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
@@ -332,9 +332,11 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         """Return the vote and the network's input. Raises `ToolError` like `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        # Features of noise and of even colours differ, too, but prove nothing.
-        is_open = puzzle[1].confidence < DECIDED and any(has_content(piece) for piece, _, _ in puzzle[0])
-        undecided = puzzle[0] if is_open else ()
+        # Features of pieces without any content differ, too, but prove nothing.
+        open_ = puzzle[1].confidence < DECIDED and any(
+            shows_something(piece) or has_edges(piece) for piece, _, _ in puzzle[0]
+        )
+        undecided = puzzle[0] if open_ else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:

@@ -11,6 +11,7 @@ from tools._shared.picture_content import (
     SOMETHING,
     VISIBLE_GRID,
     block_steps,
+    has_edges,
     is_coarse_noise,
     is_flat,
     is_only_blocks,
@@ -365,3 +366,38 @@ def test_a_pattern_repeats_itself_and_a_scene_does_not(kind: str) -> None:
     assert not repeats(bytes_of(draw_lit_things(240, 0)))
     assert not repeats(bytes_of(squares(20, 240, 320, 0)))
     assert not repeats(np.full((240, 320, 3), 128, np.uint8))
+
+
+def draw_wall(seed: int, variation: float) -> Picture:
+    """A wall of rows of bricks, whose tones differ by a standard deviation of grey levels."""
+    rng, wall = np.random.default_rng(seed), np.full((480, 640, 3), 185, np.float32)
+    for row, top in enumerate(range(0, 480, 24)):
+        for left in range(-row % 2 * 36, 640, 72):
+            wall[top + 2 : top + 23, max(0, left + 2) : left + 70] = rng.normal((150, 80, 60), variation)
+    return bytes_of(wall)
+
+
+def draw_fence(seed: int) -> Picture:
+    """A fence of equal slats in front of a sky and a field, seen from the front."""
+    rng, height = np.random.default_rng(seed), np.linspace(0, 1, 480, dtype=np.float32)[:, None, None]
+    view = (1 - height) * (150, 190, 230) + height * (90, 130, 60) + np.zeros((1, 640, 1))
+    for left in range(5, 640, 32):
+        view[80:, left : left + 16] = rng.normal((225, 222, 215), 4)
+    view[160:174] = 230
+    return bytes_of(view.astype(np.float32))
+
+
+def test_walls_with_uneven_bricks_and_a_fence_do_not_repeat_themselves() -> None:
+    assert repeats(draw_wall(0, 0))
+    for seed in range(2):
+        assert not repeats(draw_wall(seed, 15))
+        assert not repeats(draw_fence(seed))
+
+
+def test_an_even_pattern_has_edges_and_noise_and_one_colour_have_none() -> None:
+    lines = np.where(np.arange(240) % 40 < 4, 200, 40)[None, :, None].repeat(120, axis=0).repeat(3, axis=2)
+    assert has_edges(lines.astype(np.uint8))
+    noise = np.random.default_rng(0).integers(0, 256, (120, 240, 3)).astype(np.float32)
+    level = np.full((120, 240, 3), 90, np.uint8)
+    for picture in (bytes_of(noise), jpeg(noise, 10), level, lines[:15].astype(np.uint8)):
+        assert not has_edges(picture)
