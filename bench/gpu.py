@@ -167,7 +167,7 @@ def reduced(options: argparse.Namespace, network: str) -> Row:
 def busy(options: argparse.Namespace) -> Row:
     """Measure the GPU's busy time and the CPU time of a run with depth, correspondence and detection.
 
-    Findings of weight-free tools of an earlier run are not searched again: set `HYBRID_HOME` to an empty folder.
+    Cached outputs of weight-free tools are reused: to measure those tools, set `HYBRID_HOME` to an empty folder.
     """
     from hybrid.config import RunConfig, ServiceOptions
 
@@ -310,7 +310,7 @@ def page(results: Mapping[str, Any]) -> str:
 def main(words: list[str] | None = None) -> None:
     """Measure one step, or print the tables."""
     flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
-    # Seconds reserved for the tests.
+    # `--seconds` are reserved for the tests. `--questions` are those of `busy`; 0: 200, or 3 with `--tiny`.
     flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0, "--questions": 0}
     command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})
     arguments = command.parse_args(words)

@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(
 
 def hide_paths(text: str) -> str:
     """Shorten all absolute paths in a text, including tracebacks."""
-    # Nearly all texts of a report, and every path has one of these signs.
+    # Nearly all texts of a report end here: a path contains one of these characters.
     if "/" not in text and "\\" not in text:
         return text
     text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)

@@ -11,7 +11,7 @@ each tool call with its output), the reply, the right answer, the score and the 
 `run_id`, and each solver has its own `task_id`. These ids are the same in every export of the run.
 
 Inspect's writer takes milliseconds per sample, and compares each sample of an .eval with all samples before it. For
-many samples the expected time is printed first; it comes from writing a few of them to a temporary file.
+many samples the expected time is printed first; it is estimated by writing a few of them to a temporary file.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ SUFFIXES = (".eval", ".json")
 ID_CHARS = 22  # Number of characters of an id, as in Inspect's own ids
 # Required beginning of a .json file's name for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
-TRIED = 20  # Number of samples that are written to estimate the time of a log
-ESTIMATED = 200  # Minimum number of samples for such an estimate
-# Number of samples from which a log takes twice as long because of Inspect's comparisons; measured with 0.3.285.
-COMPARED = 6_000
+TRIAL_SAMPLES = 20  # Number of samples that are written to estimate the time of a log
+MIN_SAMPLES_TO_ESTIMATE = 200  # Minimum number of samples for such an estimate
+# Number of samples from which Inspect's comparisons at least double the time of an .eval; measured with 0.3.285.
+DOUBLED_FROM = 6_000
 ATTACHMENT = "attachment://"  # Prefix by which a message of an Inspect log refers to its sample's `attachments`
 
 
@@ -80,8 +80,8 @@ class Inspect(Exporter):
         notes: list[str] = []
         try:
             for scored in run.scored:
-                _announce_time(made := _Log(run, scored, store), path.suffix.lower() or SUFFIXES[0])
-                log = made.build_log(made.samples())
+                _announce_time(builder := _Log(run, scored, store), path.suffix.lower() or SUFFIXES[0])
+                log = builder.build_log(builder.samples())
                 # The name follows Inspect's own pattern of time, task and id, which its viewer lists.
                 time, task = log.eval.created[:19].replace(":", "-"), log.eval.task.replace("_", "-")
                 paths.append(path if path.suffix else path / f"{time}+00-00_{task}_{log.eval.task_id}.eval")
@@ -108,23 +108,23 @@ def _announce_time(log: _Log, suffix: str) -> None:
     from inspect_ai.log import write_eval_log
 
     count = len(log.run.folder.recorded(log.scored.recorded).by_id)
-    if count < ESTIMATED:
+    if count < MIN_SAMPLES_TO_ESTIMATE:
         return
     start = time.perf_counter()
-    samples = log.samples(TRIED)
+    samples = log.samples(TRIAL_SAMPLES)
     built = time.perf_counter()
     trial = log.build_log(samples)
     with tempfile.TemporaryDirectory() as folder:
         writing = time.perf_counter()
         write_eval_log(trial, str(Path(folder) / f"trial{suffix}"))
-        per_sample = (built - start + time.perf_counter() - writing) / TRIED
-    expected = per_sample * count * (1 + count / COMPARED * (suffix == SUFFIXES[0]))
+        per_sample = (built - start + time.perf_counter() - writing) / TRIAL_SAMPLES
+    expected = per_sample * count * (1 + count / DOUBLED_FROM * (suffix == SUFFIXES[0]))
     if expected > DELAY_S:
-        tell(f"writing {count:,} samples of {log.scored.recorded} takes about {_in_words(expected)}")
+        tell(f"writing {count:,} samples of {log.scored.recorded} takes about {_format_duration(expected)}")
 
 
-def _in_words(seconds: float) -> str:
-    """Return a rough duration."""
+def _format_duration(seconds: float) -> str:
+    """Return a duration in whole seconds or minutes, in words."""
     return f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
 
 

@@ -613,12 +613,12 @@ def refuse_unknown(package: str, name: str) -> None:
     )
 
 
-# The exports of the project's own files that were loaded before, by package and name.
-_KNOWN: dict[tuple[str, str], Any] = {}
+# Exports of the project's own files that have been loaded, by package and name.
+_CACHE: dict[tuple[str, str], Any] = {}
 
 
 def load(package: str, name: str, *, in_process: bool = False) -> Any:
-    """Load the object that a plug-in file exports; a file of the project is searched and checked once.
+    """Load the object that a plug-in file exports. An export of the project's own files is located and checked once.
 
     Args:
         package: its package.
@@ -629,15 +629,15 @@ def load(package: str, name: str, *, in_process: bool = False) -> Any:
         UsageError: there is no such plug-in (with the closest names), its import fails (with file and line), or it has
             the wrong type.
     """
-    known = _KNOWN.get((package, name))
+    known = _CACHE.get((package, name))
     # A module may have been imported again since.
     if known is not None and known is loaded(package, name):
         return known
-    return _load_anew(package, name, in_process)
+    return _load_uncached(package, name, in_process)
 
 
-def _load_anew(package: str, name: str, in_process: bool) -> Any:
-    """See `load`."""
+def _load_uncached(package: str, name: str, in_process: bool) -> Any:
+    """Load a plug-in without the cache; see `load`."""
     refuse_unknown(package, name)
     if (recipe := recipe_of(package, name)) is not None:
         module_name, _, maker = BY_PACKAGE[package].recipe.partition(":")
@@ -663,7 +663,7 @@ def _load_anew(package: str, name: str, in_process: bool) -> Any:
     if foreign or package == TOOLS:
         _refuse_other(BY_PACKAGE[package], name, value, f"{module.__file__}: {export}")
     if origin is None:
-        _KNOWN[package, name] = value
+        _CACHE[package, name] = value
     return value
 
 

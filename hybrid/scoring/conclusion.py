@@ -61,7 +61,7 @@ SELDOM = 0.2  # Below this share of questions with a call, the first sentence st
 
 
 def conclusion(comparison: Comparison, *, limits: bool = True) -> tuple[Sentence, ...]:
-    """Return at most ten sentences about one or more solvers, and at least one.
+    """Return one to ten sentences about the solvers of a comparison.
 
     Without `limits` the last sentence is omitted; its simulation of power can take seconds.
     """

@@ -66,7 +66,7 @@ AHEAD: Mapping[str, Case] = {
     ),
     "depends": case(
         "ahead.depends",
-        "of none, and some differences support no claim, or it is behind on the questions of both",
+        "of none, and some differences support no claim, or it is behind on the questions that both have",
         "Adjusted (Holm) for {tests}, it is shown to be ahead of none of the others; {parts}.",
     ),
     "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
@@ -94,7 +94,7 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         n=how_many(first.n or 0),
         interval=f"{CI} {first.low:.3f} to {first.high:.3f}",
         where=_where_answered(rows, first.a),
-        ranking=_not_ranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
+        ranking=_list_unranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
     )
     if count > 1:
         yield _ahead(rows, first.a)
@@ -125,11 +125,11 @@ def _where_answered(rows: ConclusionRows, name: str) -> str:
     return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {format_value(value.value)}; over all, "
 
 
-def _not_ranked(rows: ConclusionRows, values: Sequence[Result]) -> str:
-    """Name the solvers without an interval, which may have a higher value: they answer nothing or are not finished."""
+def _list_unranked(rows: ConclusionRows, values: Sequence[Result]) -> str:
+    """Name the solvers without an interval, which are not ranked although they may have a higher value."""
     ranked = {row.a for row in values}
     names = [short_name(solver) for solver in rows.found.contestants if solver.solver not in ranked]
-    return f"; not ranked, without an interval: {listed(names)}" if names else ""
+    return f"; not ranked (no interval): {listed(names)}" if names else ""
 
 
 def _other_ranking(rows: ConclusionRows, values: Sequence[Result], best: Collection[str]) -> str:
@@ -193,12 +193,13 @@ def _ahead(rows: ConclusionRows, best: str) -> Sentence:
         if pair.claim in NO_CLAIM:
             unclaimed.append(pair.without_claim(name))
         elif row.holds and row.excludes_zero:
-            # The highest value over a solver's own questions may be the lower one on those of both.
+            # The solver with the highest value over its own questions may be behind another on the questions that both
+            # have.
             is_ahead = (row.low or 0.0) > 0
             words = f"{name} by {size_of(row)} ({ends_of(row, cost=not is_ahead)}{pair.fields()['split']})"
             (ahead if is_ahead else behind).append(words)
     parts = listed(ahead) + (f"; {UNCLAIMED} its difference to {listed(unclaimed)}" if unclaimed else "")
-    parts += f"; on the questions of both it is behind {listed(behind)}" if behind else ""
+    parts += f"; on the questions that both have, it is behind {listed(behind)}" if behind else ""
     kind = "some" if ahead else "depends" if parts else "none"
     return say(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
 

@@ -101,12 +101,12 @@ BY_RULE: Mapping[str, Case] = {
 class AnswerSplit:
     """A difference b minus a in two parts: from better answers, and from answering at all.
 
-    `both` is the difference on the `n_both` questions that both solvers answered (None if there is no such question).
-    `better` is the part of the whole difference that comes from these questions, `answering` is the rest, and
-    `unanswered` counts the questions that a and b left unanswered. `more_answered` says whether at least half of the
-    rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to
-    how well each solver did on the questions that only it answered. Of a question that only some repetitions answered,
-    the other repetitions count as unanswered; `mixed_repetitions` says that there are such questions.
+    `both` is the difference on the questions that both solvers answered (None if there is no such question). `better`
+    is the part of the whole difference that comes from these questions, `answering` is the rest, and `unanswered`
+    counts the questions that a and b left unanswered. `more_answered` says whether at least half of the rest exists
+    because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is mainly due to how well
+    each solver did on the questions that only it answered. If only some repetitions answered a question, the others
+    count as unanswered; `mixed_repetitions` says whether there is such a question.
     """
 
     answering: Result
@@ -388,7 +388,7 @@ class ConclusionRows:
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
-        """Return a difference split by which solver answered these questions of a group; None if both answered all."""
+        """Return the difference split by who answered `shared`; None without an interval, or if both answered all."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
         answering = rows.get((ANSWERING, group))
         if answering is None or answering.low is None:
@@ -498,9 +498,9 @@ def why_no_interval(metrics: Sequence[Metric] | None) -> str:
 def _is_of_more_answers(overlap: Overlap, answering: float) -> bool:
     """Return whether at least half of the part from answering exists because one solver answered more questions.
 
-    That share is computed as if both solvers had gained equally on each question that only one of them answered; a
-    question weighs as in the headline metric, times its share of repetitions that only one answered. If one of these
-    questions is neither right nor wrong, only the numbers of questions decide.
+    That share is computed as if both solvers had gained equally on each question that only one of them answered. A
+    question weighs as in the headline metric, times the share of pairs of repetitions in which only one solver answered
+    it. If one of these questions is neither right nor wrong, only the numbers of questions decide.
     """
     silent_a, silent_b = overlap.silent_share
     only_a, only_b = (1 - silent_a) * silent_b, silent_a * (1 - silent_b)

@@ -155,7 +155,7 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
     paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
     for solver in comparison.solvers:
         if solver.solver in paired:
-            # The first solver is thereby its own baseline, to which it has no difference.
+            # If no model alone is a baseline, the first solver becomes its own, to which it has no difference.
             baseline.setdefault(solver.solver, first)
     return baseline
 

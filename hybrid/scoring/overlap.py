@@ -28,7 +28,7 @@ from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summar
 from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
 from hybrid.stats import combine, contrast
 
-# Between a cluster and a question in the name of a cell's cluster (`_summary`).
+# Separates the cluster from the question in the cluster name of a cell (`_summary`).
 OF_QUESTION = "\0"
 
 # If a larger share of questions failed, nothing is tested, unless `--allow-failed` is given.
@@ -137,8 +137,8 @@ class Overlap:
         return counting
 
     @cached_property
-    def _covers_alike(self) -> bool:
-        """Whether all repetitions count on all present questions."""
+    def _cover_same_questions(self) -> bool:
+        """Whether every repetition counts for every present question."""
         return all(bool(counts[self.present].all()) for repeats in self._counting for _, _, counts in repeats)
 
     def _mean(self, column: Callable[[ScoredAnswers], Floats]) -> list[Floats]:
@@ -185,7 +185,7 @@ class Overlap:
 
     @cached_property
     def silent_share(self) -> list[Floats]:
-        """For each solver, the share of counting repetitions without an answer, 0..1; 0 if not present."""
+        """For each solver, by question: share, 0..1, of counting repetitions without an answer; 0 if not present."""
         shares = self._mean(lambda answers: (~answered(answers.answer)).astype(float))
         return [np.where(self.present, share, 0.0) for share in shares]
 
@@ -204,12 +204,12 @@ class Overlap:
         """Return the questions that every solver answered, without the repetitions that left a question unanswered."""
         part = self.with_failed(self.answered_by_all)
 
-        def spoken(answers: ScoredAnswers, at: Places) -> Places:
-            # Failed questions stay failed: too many of them withhold the test.
+        def drop_unanswered(answers: ScoredAnswers, at: Places) -> Places:
+            # Failed questions stay failed: with too many of them, the difference is not tested.
             return np.where(part.present & ~answered(answers.answer[at]), -1, at)
 
         pairs = zip(part.repetitions, part.positions, strict=True)
-        return replace(part, positions=tuple(tuple(map(spoken, repeats, places)) for repeats, places in pairs))
+        return replace(part, positions=tuple(tuple(map(drop_unanswered, repeats, places)) for repeats, places in pairs))
 
     def with_failed(self, flags: Flags) -> Overlap:
         """Return the flagged questions and all that are not present, which count as failed.
@@ -245,7 +245,7 @@ class Overlap:
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
                 # Metrics over all questions were computed with the scores; those over a subset were not.
-                if len(answers.place) == len(self) and self.present.all() and self._covers_alike:
+                if len(answers.place) == len(self) and self.present.all() and self._cover_same_questions:
                     all_metrics: Iterable[Metric] = answers.metrics(rule)
                 else:
                     all_metrics = self._summary(self.scores(place, rule, number), by_question=len(repetitions) > 1)
@@ -312,9 +312,10 @@ class Overlap:
     def _headline_with(
         self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, numbers: Sequence[int]
     ) -> Metric | None:
-        """Return a metric of a solver, with neutral scores where one of these repetitions, one per solver, is silent.
+        """Return a metric of one solver for one combination of repetitions, one per solver.
 
-        Only the questions that count in all these repetitions count.
+        On questions that any of these repetitions left unanswered, the solver gets the neutral score. Questions that do
+        not count in all of them are marked as failed.
         """
         silent, counts = np.zeros(len(self), bool), self.present.copy()
         for repeats, number in zip(self._counting, numbers, strict=True):
@@ -327,17 +328,18 @@ class Overlap:
         return next((metric for metric in self._summary(scores, by_question=True) if metric.name == name), None)
 
     def _summary(self, scores: Sequence[Score], *, by_question: bool) -> Iterable[Metric]:
-        """Return the metrics of these scores; if repetitions cover other questions, cells may name theirs.
+        """Return the metrics of these scores.
 
-        Otherwise the mean over repetitions would mix the questions of one cluster.
+        With `by_question`, if repetitions cover different questions, the cluster of a cell also names its question
+        where possible: otherwise the mean over repetitions would mix different questions of one cluster.
         """
         metrics = summary(self.benchmark, self.questions, scores)
-        if not by_question or self._covers_alike:
+        if not by_question or self._cover_same_questions:
             return metrics
         named_scores = [replace(score, cluster=f"{score.unit}{OF_QUESTION}{n:09}") for n, score in enumerate(scores)]
-        apart = {metric.name: metric for metric in summary(self.benchmark, self.questions, named_scores)}
-        # A metric over whole clusters has other cells, or none, if each question is a cluster.
-        pairs = ((metric, apart.get(metric.name, metric)) for metric in metrics)
+        by_question_name = {metric.name: metric for metric in summary(self.benchmark, self.questions, named_scores)}
+        # If each question is a cluster, a metric over whole clusters has other cells or none; then keep its own cells.
+        pairs = ((metric, by_question_name.get(metric.name, metric)) for metric in metrics)
         return [named if len(named.cells) == len(metric.cells) else metric for metric, named in pairs]
 
     def tasks_by_metric(self) -> Mapping[str, Sequence[str]]:
@@ -415,7 +417,9 @@ class Overlap:
             solver.open for solver in self.solvers
         ):
             return "waiting"
-        inside = self._of_kept_units if metrics is None else self._of({cell.cluster for cell in metrics[0].cells})
+        inside = (
+            self._of_kept_units if metrics is None else self._questions_of({cell.cluster for cell in metrics[0].cells})
+        )
         if any(not answered(answer[inside]).any() for answer in self.answer):
             return "unanswered"
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
@@ -424,9 +428,9 @@ class Overlap:
     @cached_property
     def _of_kept_units(self) -> Flags:
         """Marks the present questions of all units that have a kept question; every section asks for them."""
-        return self._of(set(self.unit[self.kept]))
+        return self._questions_of(set(self.unit[self.kept]))
 
-    def _of(self, units: Collection[str]) -> Flags:
+    def _questions_of(self, units: Collection[str]) -> Flags:
         """Mark the present questions of these units."""
         flags: Flags = self.present & np.fromiter(map(units.__contains__, self.unit), bool, len(self))
         return flags

@@ -178,7 +178,7 @@ def _chessboard(height: int, width: int) -> Pixels:
 
 
 def _dots(height: int, width: int) -> Pixels:
-    """Return dark dots in rows on a light ground: every place has equals a period away."""
+    """Return dark dots in rows on a light ground: every place looks like the one a period away."""
     down, across = np.mgrid[:height, :width] % DOTS_PX - DOTS_PX / 2
     level = np.where(np.hypot(down, across) < DOTS_PX / 3, 60, 220)
     return np.broadcast_to(level.astype(np.uint8)[..., None], (height, width, 3)).copy()

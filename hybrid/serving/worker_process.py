@@ -27,7 +27,7 @@ from hybrid.display.loading import OTHER_BARS
 from hybrid.serving.channel import LoopChannel
 from hybrid.serving.protocol import Message, Setup, ToWorker
 
-# Number of threads of NumPy's linear algebra, in an environment.
+# Environment variable with the number of threads of NumPy's linear algebra (OpenBLAS).
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 POLL_S = 0.02
 # A process that has closed its socket and not ended after this many polls is killed.
@@ -139,10 +139,11 @@ def _environment() -> dict[str, str]:
     """Return the run's environment without the keys of models, which tools do not need; HF tokens stay.
 
     Progress bars of other libraries are off unless the user wants them, because the run shows what is being loaded.
-    NumPy computes a product with one thread, because tools run in several: its threads would wait in busy loops.
+    Except on ARM, NumPy's linear algebra uses one thread by default: tools run in several threads, and those of
+    OpenBLAS would wait in busy loops.
     """
     environment = {OTHER_BARS: "1", **os.environ}
-    # PyTorch's builds for ARM use the same library, and large products of a network need its threads.
+    # On ARM, PyTorch uses OpenBLAS, too, and large products of a network need its threads.
     if platform.machine() not in ("aarch64", "arm64"):
         environment.setdefault(BLAS_THREADS, "1")
     return {name: value for name, value in environment.items() if name.startswith("HF_") or redact(value) == value}

@@ -27,7 +27,8 @@ _ROUNDING = 1e-12
 # 2: the smallest with which 95 % intervals contain the true difference in 95 % of draws if strata are small.
 _POOLED = 1.0
 
-# Numbers in one dot product. OpenBLAS starts threads for more, and waits up to 30 ms for them on a busy machine.
+# Maximum length of one dot product. For more numbers, OpenBLAS starts threads and waits up to 30 ms for them on a busy
+# machine.
 _DOT: Final = 10_000
 
 # Avoids division by zero for a cluster that is nearly all of its stratum; the residual of such a cluster is nearly zero
@@ -145,7 +146,7 @@ def summed(places: Indices, values: Floats, count: int = 0) -> Floats:
 
 
 def sum_of_squares(values: Floats) -> float:
-    """Return the sum of the squares of `values` (n,), by one thread whatever their number."""
+    """Return the sum of the squares of `values` (n,), computed in one thread for any n."""
     parts = (values[start : start + _DOT] for start in range(0, len(values), _DOT))
     return float(sum(part @ part for part in parts))
 

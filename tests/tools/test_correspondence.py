@@ -22,7 +22,7 @@ from tools._shared.args import PointArg, Spot
 from tools._shared.reading import shrink
 from tools._shared.view_matches import Matches, match_views, view_of
 from tools.correspondence import CandidateArg, CorrespondenceArgs, FeatureMatches, solve, views_of
-from tools.correspondence.point_transfer import SIZES_PX, Transfer, choose, transfers, turn_fully
+from tools.correspondence.point_transfer import SIZES_PX, Transfer, add_quarter_turns, choose, transfers
 
 SCENE = render(
     random_scene(np.random.default_rng(21)),
@@ -156,7 +156,7 @@ def test_turned_descriptors_are_those_of_turned_key_points() -> None:
         return cv2.SIFT.create().compute(grey, keypoints)[1]
 
     for turn in (0, 15, 75):
-        turned = turn_fully(describe(turn)).reshape(4, len(SIZES_PX), 128)
+        turned = add_quarter_turns(describe(turn)).reshape(4, len(SIZES_PX), 128)
         for quarter in range(4):
             # SIFT rounds the cosine of an angle, which may change a whole number of the descriptor by one.
             difference = np.abs(turned[quarter] - describe(turn + 90 * quarter))

@@ -60,11 +60,11 @@ VISIBLE_GRID: Final = 1.7
 BLOCK_KURTOSIS: Final = 4.6
 BLOCK_STEP: Final = 0.32
 BLOCK_STRUCTURE: Final = 3.5
-# Ratio of the steps from which the blocks are bare: within them is almost nothing, as after strong compression of a
-# gradient. It is at most 2.8 in 209 photographs, also at 48 px and quality 10. Bare blocks show something from this
-# largest step between their means, as a share of the range: it is at most 0.63 in gradients of at least 64 px, and
-# near 1 in a drawing whose parts are on such a grid.
+# Ratio of the steps on the grid to those beside it from which blocks are bare: they contain almost nothing, as after
+# strong compression of a gradient. The ratio is at most 2.8 in 209 photographs, even at 48 px and quality 10.
 BARE_GRID: Final = 4.0
+# Bare blocks can show something only if the largest step between their means, as a share of the range, is at least
+# this. It is at most 0.63 in gradients of at least 64 px, and near 1 in a drawing whose parts are on such a grid.
 BARE_STEP: Final = 0.65
 # Smallest number of blocks along the short side whose structure counts: with 20, half of the photographs fall below.
 STRUCTURE_BLOCKS: Final = 28
@@ -87,12 +87,12 @@ NO_EDGE_KURTOSIS: Final = 5.5
 # Largest step, measured in the same way, of a gradient in bands, whatever the kurtosis. It is at least 0.43 in 209
 # photographs.
 BAND: Final = 0.08
-# Largest step of a gradient in bands whose values only rise, or only fall, along every line, and the smallest share of
-# the steps, at `MONOTONY_PX`, that do so. The share is at most 0.35 in 209 photographs, 0.79 if a disc with a tenth of
-# the range lies on a gradient, and 1 for bands.
+# An image is a gradient in bands if its largest step is at most `BANDED` and its `monotonicity`, at a short side of
+# `MONOTONICITY_PX`, at least `MONOTONE`. That is at most 0.35 in 209 photographs, 0.79 if a disc with a tenth of the
+# range lies on a gradient, and 1 for bands.
 BANDED: Final = 0.35
 MONOTONE: Final = 0.95
-MONOTONY_PX: Final = 64
+MONOTONICITY_PX: Final = 64
 # Smallest variance of a colour step, in squared grey levels: rounding is not a step.
 STEP_VARIANCE: Final = 0.3
 # Patches: short sides, px, to which the image is reduced, each only if that shrinks it further; blur before gradients;
@@ -116,8 +116,9 @@ IN_PATCHES: Final = 0.6
 # Share in flat patches from which a picture is doubtful: it is at most 0.36 in 209 photographs and 0.4 in rendered
 # scenes.
 DOUBTFUL: Final = 0.42
-# Short sides, px, between which a picture's size supports little and all of a confidence. Under strong compression,
-# noise, gradients and patches of up to 80 px have the same blocks as photographs of that size, by every measure here.
+# Short sides, px: up to the first, a picture supports `SMALL_SUPPORT` of a confidence above chance, from the second all
+# of it. Under strong compression, noise, gradients and patches of up to 80 px have the same blocks as photographs of
+# that size, by every measure here.
 SMALL_PX: Final = (64, 160)
 SMALL_SUPPORT: Final = 0.15
 # Smallest correlation of a picture with itself, shifted by a period, at which it repeats itself, along its better axis
@@ -278,10 +279,11 @@ def block_steps(pixels: Pixels) -> float:
     return min(ratios)
 
 
-def _mean_steps(values: Pixels, axis: int) -> Values:
-    """Return the mean step over channels' sums between neighbours along an axis, one for each pair of lines.
+def _mean_steps(values: Pixels, axis: int) -> npt.NDArray[np.float32]:
+    """Return for each pair of neighbouring lines along an axis their mean step, summed over the channels.
 
-    The sums of `values` (H, W, 3) are exact: OpenCV adds whole numbers, much faster than NumPy adds three channels.
+    The sums over `values` (H, W, 3) are exact: OpenCV adds whole numbers, much faster than NumPy reduces an axis of
+    three.
     """
     import cv2
 
@@ -305,15 +307,15 @@ def _has_steps_of_noise(pixels: Pixels | Values) -> bool:
     step = largest_step(pixels)
     if low <= kurtosis <= high or step <= BAND or (kurtosis <= NO_EDGE_KURTOSIS and step <= NO_EDGE):
         return True
-    return step <= BANDED and monotony(pixels) >= MONOTONE
+    return step <= BANDED and monotonicity(pixels) >= MONOTONE
 
 
-def monotony(pixels: Pixels | Values) -> float:
-    """Return which share, 0..1, of the steps along the lines of an RGB image (H, W, 3) has their line's direction.
+def monotonicity(pixels: Pixels | Values) -> float:
+    """Return the net change along the rows and columns of an RGB image (H, W, 3), as a share, 0..1, of all their steps.
 
     It is 1 for an even gradient, with bands or without, and near 0 for lines that rise as much as they fall.
     """
-    small = _reduced(pixels, MONOTONY_PX)
+    small = _reduced(pixels, MONOTONICITY_PX)
     steps = [np.diff(small, axis=axis) for axis in (0, 1)]
     total = sum(float(np.abs(step).sum()) for step in steps)
     return sum(float(np.abs(step.sum(axis=axis)).sum()) for axis, step in enumerate(steps)) / max(total, 1e-9)
@@ -346,13 +348,13 @@ def support_by_size(pixels: Pixels) -> float:
     return float(np.clip(SMALL_SUPPORT + (1 - SMALL_SUPPORT) * (short - low) / (high - low), SMALL_SUPPORT, 1))
 
 
-def support_by_shading(pixels: Pixels) -> float:
-    """Return the share, 0..1, of a confidence above chance that remains where much of an image may be flat patches."""
+def support_by_patches(pixels: Pixels) -> float:
+    """Return the share, 0..1, of a confidence above chance that the flat patches of an RGB image leave."""
     return float(np.clip((IN_PATCHES - find_patches(pixels).covered) / (IN_PATCHES - DOUBTFUL), 0, 1))
 
 
 def repeats(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) repeats itself, as a chessboard: then any place has several equals.
+    """Return whether an RGB image (H, W, 3) repeats itself, like a chessboard, so that every place has look-alikes.
 
     Its correlation with itself, over the overlap, falls with the shift and rises again to nearly 1 at a period, along
     both axes, or stays there along one of them, as that of stripes. That of a photograph of a wall or a row of windows

@@ -7,10 +7,10 @@ from typing import Any
 
 
 def fit_model(estimate: Callable[..., Any], *args: Any, **options: Any) -> tuple[Any, Any]:
-    """Return the model and the mask of its inliers from a function of OpenCV, (None, None) if there is none.
+    """Return the model and the inlier mask from an estimator of OpenCV; (None, None) if it finds no model.
 
-    The estimators raise `cv2.error` for an assertion of their own if the matches, as of a repeated pattern, determine
-    no model; that is an outcome and no fault of the request.
+    If the matches determine no model, as in a repeated pattern, an internal assertion of the estimator may fail with
+    `cv2.error`. That is an outcome, not a fault of the request.
     """
     import cv2
 

@@ -42,7 +42,7 @@ SIZES_PX = (16.0, 24.0, 36.0, 54.0)
 CANDIDATE_SIZES_PX = (24.0, 36.0)
 # Rotations of the query point's descriptors within a quarter turn; the other three quarters follow from them.
 TURNS_DEG = tuple(range(0, 90, 15))
-# A SIFT descriptor: rows and columns of its grid, and directions of gradients.
+# A SIFT descriptor has `GRID` x `GRID` cells with `DIRECTIONS` gradient directions each.
 GRID, DIRECTIONS = 4, 8
 
 
@@ -148,7 +148,7 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
         return [float("inf")] * len(candidates)
     (x, y) = views[0].from_original(np.array([point]))[0]
     query_keypoints = [cv2.KeyPoint(float(x), float(y), size, float(turn)) for size in SIZES_PX for turn in TURNS_DEG]
-    query_descriptors = turn_fully(root_sift(views[0].pixels, query_keypoints))
+    query_descriptors = add_quarter_turns(root_sift(views[0].pixels, query_keypoints))
     places = views[1].from_original(np.array(candidates, np.float64).reshape(-1, 2))
     candidate_keypoints = [
         cv2.KeyPoint(float(x), float(y), size, 0.0) for x, y in places for size in CANDIDATE_SIZES_PX
@@ -163,11 +163,11 @@ def descriptor_distances(views: Views, point: Place, candidates: Sequence[Place]
     ]
 
 
-def turn_fully(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return SIFT descriptors (4 N, 128) rotated by 0, 90, 180 and 270 degrees, from those of one angle each (N, 128).
+def add_quarter_turns(descriptors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return SIFT descriptors (N, 128) rotated by 0, 90, 180 and 270 degrees: (4 N, 128).
 
-    A quarter turn permutes a descriptor: it turns the grid of cells, and shifts the directions by two. SIFT would read
-    the same pixels again, which takes a millisecond per descriptor.
+    A quarter turn only permutes a descriptor: it rotates the grid of cells and shifts the directions by two. SIFT would
+    need a millisecond per descriptor to read the same pixels again.
     """
     cells = descriptors.reshape(-1, GRID, GRID, DIRECTIONS)
     turned = [np.roll(np.rot90(cells, quarter, axes=(1, 2)), quarter * DIRECTIONS // 4, axis=3) for quarter in range(4)]

@@ -29,7 +29,7 @@ from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
-from tools._shared.picture_content import shows_something, support_by_shading, support_by_size
+from tools._shared.picture_content import shows_something, support_by_patches, support_by_size
 from tools._shared.reading import unmarked
 from tools._shared.wording import wording_of
 from tools.depth.checks import CHECKS
@@ -135,8 +135,8 @@ def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
     return _ranked(depths, spots, 0.5, TIE_GAP, lambda gap, _: 0.5 + 0.48 * (1 - math.exp(-gap / SURE_GAP)))
 
 
-def supported(ranking: Ranking, share: float) -> Ranking:
-    """Return a ranking with the share, 0..1, of its confidence above that of a guess that its picture supports."""
+def scale_confidence(ranking: Ranking, share: float) -> Ranking:
+    """Return a ranking whose confidence above a guess is reduced to the share, 0..1, that its picture supports."""
     if ranking.nearest is None:
         return ranking
     return ranking._replace(confidence=0.5 + (ranking.confidence - 0.5) * share)
@@ -168,10 +168,10 @@ class DepthCues(WeightFree[DepthArgs]):
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
         # Without any shading, the image consists of flat patches.
-        shading = support_by_shading(image) if shows_something(image) else 0.0
+        shading = support_by_patches(image) if shows_something(image) else 0.0
         ranking = UNSEEN
         if shading > 0:
-            ranking = supported(rank_by_cues(scores, spots, size[0]), support_by_size(image) * shading)
+            ranking = scale_confidence(rank_by_cues(scores, spots, size[0]), support_by_size(image) * shading)
         # The cue that favours the nearest point over the runner-up most.
         decisive = None
         if ranking.nearest is not None and ranking.runner_up is not None:
@@ -232,7 +232,7 @@ class LearnedDepth(Learned[DepthArgs, SpottedImage, DepthValues, DepthModel]):
         size = (request.images[0].shape[0], request.images[0].shape[1])
         values = [depth.at(spot.x, spot.y, size) for spot in spots]
         depths = [value["depth_0_1"] for value in values]
-        ranking = supported(rank_by_map(depths, spots), support_by_size(request.images[0])) if seen else UNSEEN
+        ranking = scale_confidence(rank_by_map(depths, spots), support_by_size(request.images[0])) if seen else UNSEEN
         order = sorted(range(len(spots)), key=lambda index: -depths[index])
         metres = [
             f"{spot.label or n} {v['depth_m']:.1f} m"

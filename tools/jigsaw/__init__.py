@@ -297,9 +297,10 @@ def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> floa
 def fits_by_chance(
     reference: Pixels, candidate: Pixels, at: PiecePosition, costs: SeamCosts, others: Sequence[SeamCosts]
 ) -> bool:
-    """Return whether the lines in place differ about as much as shifted ones, in seams that are visible or noise.
+    """Return whether the lines in place differ about as much as shifted ones, so that the fit proves nothing.
 
-    Seams that are not visible fit by chance, as noise does, if another candidate (`others`) fits about as well.
+    If the seams are not visible, another candidate (`others`) must also fit about as well: its L1 cost is less than
+    `COLOUR_LEAD` times as high.
     """
     ratio = shift_ratio(reference, candidate, at)
     if ratio is None or ratio <= BY_CHANCE:
@@ -394,7 +395,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
 
 
 def weigh_seams(images: Sequence[Pixels], fitted: Sequence[tuple[Pixels, PiecePosition, SeamCosts]]) -> SeamVerdict:
-    """Return the vote of the seams, undecided where the pictures are no evidence, and less sure of a visible seam."""
+    """Return the vote of the seams: undecided if the pictures are no evidence, less confident above `DOUBTFUL_SEAM`."""
     reference, costs = images[0], [fit for _, _, fit in fitted]
     verdict, chance = decide(costs), 1 / len(fitted)
     # In noise any line fits any other equally well, up to chance. The hole is excluded from the test.

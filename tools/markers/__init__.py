@@ -89,7 +89,8 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
     if args.colors:
         return seen_in(pixels, AS_IS, lambda scaled: find_colored_boxes(scaled, args.colors))
     marks = find_at_any_size(pixels, args.labels, args.kind)
-    # Noise has rings and letters by chance, and compression makes them clearer; a mark on any ground is an edge.
+    # Noise has rings and letters by chance, and compression makes them clearer. A drawn mark is an edge on any ground,
+    # so a picture with one shows something.
     return marks if not all_marks(marks) or shows_something(pixels) else Marks()
 
 

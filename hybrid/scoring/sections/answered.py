@@ -22,10 +22,10 @@ A solver that leaves more questions unanswered loses on these, however well it s
 
     v_b - v_a = (v_b - v_a as if nobody had answered what one of them left unanswered) + the rest
 
-exactly; the first part is the difference from better answers. With repetitions, each one of a is compared with each one
-of b, and both parts are means; on the questions that both answered at least once, unanswered repetitions are left out.
-For a specialist, which abstains by design, the difference is tested on the questions that it answers; for the others
-the section only gives values.
+exactly; the first part is the difference from better answers. With repetitions, every repetition of a is compared with
+every repetition of b, and both parts are means over these pairs. On the questions that both answered at least once,
+unanswered repetitions are left out. For a specialist, which abstains by design, the difference is tested on the
+questions that it answers; for the others the section only gives values.
 """
 
 from __future__ import annotations

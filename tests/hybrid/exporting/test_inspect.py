@@ -105,8 +105,8 @@ def test_the_time_of_a_long_export_is_printed_first(
 ) -> None:
     run = ExportedRun.at(traced / "specialist")
     number = len(run.folder.recorded("specialist").by_id)
-    monkeypatch.setattr(inspect, "ESTIMATED", number)
-    monkeypatch.setattr(inspect, "TRIED", 2)
+    monkeypatch.setattr(inspect, "MIN_SAMPLES_TO_ESTIMATE", number)
+    monkeypatch.setattr(inspect, "TRIAL_SAMPLES", 2)
     for limit, expected in ((1e9, False), (-1.0, True)):
         monkeypatch.setattr(inspect, "DELAY_S", limit)
         EXPORTER.export(run, tmp_path / f"{limit}".replace(".", "_") / "a.eval", ExportOptions("none"))

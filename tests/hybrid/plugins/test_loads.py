@@ -17,14 +17,14 @@ def test_a_run_loads_each_plugin_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: Counter[tuple[str, str]] = Counter()
-    load_anew = registry._load_anew
+    load_uncached = registry._load_uncached
 
     def count(package: str, name: str, in_process: bool) -> Any:
         loads[package, name] += 1
-        return load_anew(package, name, in_process)
+        return load_uncached(package, name, in_process)
 
-    monkeypatch.setattr(registry, "_load_anew", count)
-    monkeypatch.setattr(registry, "_KNOWN", {})
+    monkeypatch.setattr(registry, "_load_uncached", count)
+    monkeypatch.setattr(registry, "_CACHE", {})
     options = ("--data", "sample", "--limit", 1, "--solver", "specialist", "--backend", "classical")
     run_command(capsys, monkeypatch, "run", "blink", *options, "--out", tmp_path / "run", code=0)
     assert {("tools", "depth"), ("tools.rules", "hvsbench"), ("hybrid.benchmarks", "blink")} <= loads.keys()

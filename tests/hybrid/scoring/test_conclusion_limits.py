@@ -44,12 +44,12 @@ def test_each_solver_has_its_own_counts() -> None:
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
 
 
-def test_predictions_for_generated_questions_say_nothing_of_real_pictures_either() -> None:
+def test_one_solver_of_generated_questions_is_enough_for_their_limit() -> None:
     predictions = of("b", "20r 16w", data=replace(GENERATED, facts={}))
     assert limits(of("a", "30r 6w", data=GENERATED), predictions)[0] == GENERATED_QUESTIONS
 
 
-def test_predictions_of_a_part_have_their_number_and_the_whole() -> None:
+def test_partial_predictions_state_their_number_and_that_of_the_data() -> None:
     part = of("part", "14r 6w", origin=SimpleNamespace(missing=["q1", "q2", "q3"]))
     whole = of("whole", "14r 6w", origin=SimpleNamespace(missing=[]))
     (words,) = [line for line in limits(part, whole) if "predictions" in line]

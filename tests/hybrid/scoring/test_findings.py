@@ -104,7 +104,7 @@ def test_what_a_rule_states_must_be_what_was_asked(
 
 
 def test_overlapping_boxes_are_matched_by_their_overlap() -> None:
-    # Each box has enough in common with both of the other side; the equal ones belong together, in reverse order.
+    # Each box overlaps both boxes of the rule enough; the equal boxes are matched, although their order is reversed.
     larger = {**BOX, "x1": 32.0, "label": "1"}
     boxes = [{**larger, "label": "A"}, {**BOX, "label": "B"}]
     finding = as_asked(traced("saliency", {"boxes": boxes}, {"order": ["A", "B"]}), {"boxes": [BOX, larger]})
@@ -141,7 +141,7 @@ class LetterArgs(Args):
         ({"names": "Cat "}, {"names": "cat"}, True),
         ({"names": ["cat"]}, {}, False),
         ({}, {"names": ["cat"]}, False),
-        # A point is the tool's own, with or without a letter; a region beside the rule's letters is not.
+        # A point that the rule does not set is left to the tool, with or without a letter; a region is not.
         ({"spot": {"x": 5, "y": 6}}, {}, True),
         ({"labels": ["A"], "region": {"x0": 1, "y0": 1, "x1": 9, "y1": 9}}, {"labels": ["A"]}, False),
         # A switch is not a number that makes a tool look closer.

@@ -130,29 +130,31 @@ def test_the_rule_goes_before_the_weights_of_tasks_and_these_before_the_parts() 
 A, B = (solver(name, {"Jigsaw": "r"}) for name in "ab")
 
 
-def claimed(state: str, **facts: Any) -> HeadlinePair:
+def pair_in_state(state: str, **facts: Any) -> HeadlinePair:
     """Return a pair of solvers `a` and `b` whose difference has this state."""
     return HeadlinePair(A, B, (row(state, value={"less": -0.1}.get(state, 0.1)),), **facts)
 
 
-def test_the_fields_of_a_tested_difference() -> None:
-    fields = claimed("more", n=40, asked=41, failed=1, none=(0, 40)).fields()
+def test_a_tested_difference_fills_all_fields() -> None:
+    fields = pair_in_state("more", n=40, asked=41, failed=1, none=(0, 40)).fields()
     words = {"size": "+10 points", "interval": "95% CI 1 to 20", "whole": "+10 points (95% CI 1 to 20)"}
     words |= {"open": "no significant difference (95% CI 1 to 20 points)", "few": why_no_interval(None)}
     names = {"hybrid": "b", "other": "a", "silent": "b", "metric": ""}
     none = dict.fromkeys(("split", "over_all", "right_a", "right_b", "depends", "by_rule"), "")
     assert fields == {"n": 40, "failed": 1, "left": 0, **names, **words, **none}
-    assert claimed("open").fields()["whole"] == "no significant difference (95% CI -10 to +10 points)"
-    few = claimed("few").fields()
+    assert pair_in_state("open").fields()["whole"] == "no significant difference (95% CI -10 to +10 points)"
+    few = pair_in_state("few").fields()
     assert [few.get(name) for name in ("size", "interval", "open", "whole", "split")] == ["", "", "", None, ""]
 
 
-def test_who_is_silent_answers_none_of_the_questions() -> None:
-    silent = [claimed("more", n=n, none=none).fields()["silent"] for n, none in ((4, (4, 0)), (4, (0, 3)), (0, (0, 0)))]
+def test_a_is_named_as_silent_unless_b_answers_none_of_the_questions() -> None:
+    silent = [
+        pair_in_state("more", n=n, none=none).fields()["silent"] for n, none in ((4, (4, 0)), (4, (0, 3)), (0, (0, 0)))
+    ]
     assert silent == ["a", "a", "a"]
 
 
-def test_of_a_failed_pair_all_questions_asked_are_counted() -> None:
+def test_a_failed_pair_counts_all_questions_that_were_asked() -> None:
     pair = HeadlinePair(A, B, (row("few", UNTESTED["failed"]),), n=38, asked=40, failed=2)
     assert (pair.fields()["n"], pair.fields()["failed"]) == (40, 2)
 
@@ -168,7 +170,7 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
     solvers = (SimpleNamespace(**{**vars(a), "open": 2}), b)
     assert HeadlinePair(*solvers).fields()["left"] == 5
     assert HeadlinePair(*solvers).fields()["command"] == "hybrid run a"
-    assert "command" not in claimed("more").fields()
+    assert "command" not in pair_in_state("more").fields()
 
 
 @pytest.mark.parametrize(
@@ -195,12 +197,12 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
         ),
     ],
 )
-def test_the_words_about_the_parts(state: str, parts: AnswerSplit | None, words: str) -> None:
-    assert claimed(state, split=parts).fields()["split"] == words
+def test_the_parts_of_a_difference_are_stated(state: str, parts: AnswerSplit | None, words: str) -> None:
+    assert pair_in_state(state, split=parts).fields()["split"] == words
 
 
-def test_the_words_about_the_rule_and_about_all_questions() -> None:
-    fields = claimed(
+def test_the_other_rule_and_all_questions_are_stated() -> None:
+    fields = pair_in_state(
         "more", other_rule=row("less", value=-0.1), over_all=row("less", value=-0.1), count=(5, 3)
     ).fields()
     assert fields["depends"] == "Which of the two is better depends on"
@@ -214,19 +216,19 @@ def test_the_words_about_the_rule_and_about_all_questions() -> None:
     ("pair", "words"),
     [
         (
-            claimed("more", other_rule=row("less", value=-0.1), over_all=row("open")),
+            pair_in_state("more", other_rule=row("less", value=-0.1), over_all=row("open")),
             "depending on how unanswered questions count: -10 points, -20 to -1 if they count as wrong",
         ),
         (
-            claimed("more", over_all=row("less", value=-0.1)),
+            pair_in_state("more", over_all=row("less", value=-0.1)),
             "with another result over all questions than over tasks: -10 points, -20 to -1 over all questions",
         ),
-        (claimed("more", split=split("open", "more")), "from answering more or fewer questions"),
+        (pair_in_state("more", split=split("open", "more")), "from answering more or fewer questions"),
         (
-            claimed("more", split=replace(split("open", "more"), more_answered=False)),
+            pair_in_state("more", split=replace(split("open", "more"), more_answered=False)),
             "from questions that one of them left unanswered",
         ),
-        (claimed("more", split=split("open", "open")), "with another result on the questions that both answered"),
+        (pair_in_state("more", split=split("open", "open")), "with another result on the questions that both answered"),
     ],
 )
 def test_a_pair_without_claim_is_printed_with_the_reason(pair: HeadlinePair, words: str) -> None:

@@ -256,7 +256,7 @@ def test_outputs_are_ignored_if_most_of_enough_are(n: int | None, high: float | 
     assert sentences("used", [used]) == ({"used.shown": words} if is_stated else {})
 
 
-def test_an_interval_that_begins_at_0_says_so() -> None:
+def test_the_lower_end_0_of_an_interval_is_printed() -> None:
     text = sentences("used", [row("right outputs used", 0.0, (0.0, 0.2), n=20)])["used.shown"]
     assert text == "Of 20 right tool outputs that the model needed, it used 0 (95% CI 0 to 20%)."
 

@@ -101,7 +101,7 @@ CLAIMS = {
         ),
     ],
 )
-def test_differences_of_several_solvers(names: list[str], words: str, tested: int) -> None:
+def test_differences_of_several_solvers_are_grouped_by_claim(names: list[str], words: str, tested: int) -> None:
     assert _several([CLAIMS[name] for name in names], ("for", "against")) == (words, tested)
 
 
@@ -192,7 +192,7 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
         ),
     ],
 )
-def test_the_specialists_next_to_a_solver(
+def test_specialists_are_described_next_to_a_solver(
     facts: dict[str, Any], named: str, silent: bool, words: tuple[str, str]
 ) -> None:
     fields = {"values": VALUES, "metrics": (METRIC, METRIC), **facts}
@@ -213,7 +213,7 @@ def test_the_specialists_next_to_a_solver(
         ([], "untested", "is not tested."),
     ],
 )
-def test_the_form_of_the_training(rows: list[Result], case: str, words: str) -> None:
+def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str, words: str) -> None:
     """Rows of a task and of other pairs, with intervals, do not count."""
     of_pair = [replace(each, a="tools", b="trained") for each in rows]
     other_pairs = (("tools", "trained", "Jigsaw"), ("tools", "blank", ""), ("blank", "trained", ""))
@@ -241,7 +241,9 @@ def test_the_form_of_the_training(rows: list[Result], case: str, words: str) -> 
         ({}, {"a"}, ""),
     ],
 )
-def test_who_is_first_by_another_count(values: dict[str, float | None], best: set[str], words: str) -> None:
+def test_the_first_by_another_count_is_named_if_it_differs(
+    values: dict[str, float | None], best: set[str], words: str
+) -> None:
     assert _first_of(values, best) == words
 
 
@@ -267,17 +269,17 @@ def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
 A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b="best")
 
 
-def behind(name: str, **changes: Any) -> Result:
-    """Return a difference of which the best solver is the first, and the other 30 points behind."""
+def lead_over(name: str, **changes: Any) -> Result:
+    """Return a difference between the best solver, as a, and another one that is 30 points behind it."""
     return replace(row(-0.3, (-0.4, -0.2), a="best", b=name), **changes)
 
 
 @pytest.mark.parametrize(
     ("differences", "no_claim", "case", "words"),
     [
-        # The largest first, whichever solver comes first in the pair; the others' own difference is none of the best.
+        # Largest lead first, in either order of the pair; differences between other solvers are ignored.
         (
-            [A_B, A_C, behind("d"), row(0.2, (0.1, 0.3), a="c", b="b")],
+            [A_B, A_C, lead_over("d"), row(0.2, (0.1, 0.3), a="c", b="b")],
             (),
             "some",
             (
@@ -293,28 +295,28 @@ def behind(name: str, **changes: Any) -> Result:
             "Adjusted (Holm) for 2 tests, no difference to the others is significant.",
         ),
         ([replace(A_B, p_holm=0.06), A_C], (), "some", "It is ahead of c by 40 points (30 to 50), adjusted (Holm) for"),
-        # The best by its own questions may be behind on those of both.
+        # The best by its own questions may be behind on the questions that both have.
         (
             [replace(A_B, value=-0.2, low=-0.3, high=-0.1)],
             (),
             "depends",
             (
-                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; on the questions of both "
-                "it is behind b by 20 points (10 to 30)."
+                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; on the questions that "
+                "both have, it is behind b by 20 points (10 to 30)."
             ),
         ),
         (
-            [replace(A_B, value=-0.2, low=-0.3, high=-0.1), A_C, behind("d")],
+            [replace(A_B, value=-0.2, low=-0.3, high=-0.1), A_C, lead_over("d")],
             ("d",),
             "some",
             (
                 "It is ahead of c by 40 points (30 to 50); no claim for its difference to d (+30 points, 20 to 40, "
                 "with another result over all questions than over tasks: -20 points, -30 to -10 over all questions); "
-                "on the questions of both it is behind b by 20 points (10 to 30), adjusted (Holm) for 3 tests."
+                "on the questions that both have, it is behind b by 20 points (10 to 30), adjusted (Holm) for 3 tests."
             ),
         ),
         (
-            [behind("d")],
+            [lead_over("d")],
             ("d",),
             "depends",
             (
@@ -333,7 +335,7 @@ def behind(name: str, **changes: Any) -> Result:
         ([], (), "untested", "no pair of it was chosen, or they share too few questions."),
     ],
 )
-def test_whom_the_best_solver_is_ahead_of(
+def test_the_best_solver_is_compared_with_each_other_one(
     differences: list[Result], no_claim: tuple[str, ...], case: str, words: str
 ) -> None:
     by_pair = {frozenset((each.a, each.b)): each for each in differences}

@@ -206,13 +206,11 @@ def test_a_question_without_a_score_of_its_own_keeps_group_and_cluster(fakes: An
         ([(10.0, 5.0), (None, 1.0)], None),
     ],
 )
-def test_seconds_in_which_a_question_was_asked(spans: list[Span], seconds: float | None) -> None:
+def test_overlapping_attempts_count_once_and_pauses_do_not(spans: list[Span], seconds: float | None) -> None:
     assert wall_seconds(spans) == seconds
 
 
-def test_a_run_whose_replies_the_parse_cannot_read_is_not_scored(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tally_checks_that_the_parse_can_read_the_replies(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     checked: list[Any] = []
     monkeypatch.setattr(module, "refuse_our_line", lambda *facts: checked.append(facts[3]))
     tallied(folder)

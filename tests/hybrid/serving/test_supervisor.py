@@ -295,7 +295,7 @@ async def test_a_tool_does_not_see_the_keys_of_models_and_draws_no_bars_of_libra
 @pytest.mark.parametrize(
     ("machine", "given", "threads"), [("x86_64", "", "1"), ("x86_64", "8", "8"), ("arm64", "", "")]
 )
-def test_numpy_has_one_thread_in_a_worker_unless_the_user_sets_more(
+def test_numpy_has_one_thread_in_a_worker_except_on_arm_or_by_the_users_choice(
     monkeypatch: pytest.MonkeyPatch, machine: str, given: str, threads: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)

@@ -17,11 +17,11 @@ from tools._shared.picture_content import (
     is_only_blocks,
     is_patchwork,
     largest_step,
-    monotony,
+    monotonicity,
     repeats,
     shows_something,
     structure,
-    support_by_shading,
+    support_by_patches,
     support_by_size,
 )
 
@@ -286,7 +286,7 @@ def test_bands_of_a_gradient_show_nothing() -> None:
 
 
 @pytest.mark.parametrize("size", [(48, 64), (61, 203), (1100, 40)])
-def test_steps_of_blocks_are_those_of_floats(size: tuple[int, int]) -> None:
+def test_block_steps_in_integers_equal_those_in_floats(size: tuple[int, int]) -> None:
     picture = noise("colours", *size, 3)
     values = cv2.cvtColor(picture, cv2.COLOR_RGB2YCrCb)
     y0 = max(0, size[0] - 1024) // 2 // 8 * 8
@@ -299,7 +299,7 @@ def test_steps_of_blocks_are_those_of_floats(size: tuple[int, int]) -> None:
     assert block_steps(picture) == min(ratios)
 
 
-def test_the_largest_step_is_that_of_plain_reductions() -> None:
+def test_the_largest_step_equals_that_of_reductions_over_both_axes() -> None:
     picture = cv2.GaussianBlur(noise("enlarged", 96, 120, 5), (0, 0), 2)
     values = picture.astype(np.float32)
     small = cv2.resize(values, (160, 128), interpolation=cv2.INTER_AREA) if min(picture.shape[:2]) > 128 else values
@@ -318,7 +318,7 @@ def test_strong_compression_does_not_hide_patches(quality: int) -> None:
 def test_few_bands_of_a_gradient_show_nothing_and_a_faint_disc_on_a_gradient_does() -> None:
     across = np.broadcast_to(np.linspace(40, 130, 320, dtype=np.float32)[None, :, None], (240, 320, 3))
     bands = bytes_of(across // 20 * 20)
-    assert monotony(bands) > 0.99
+    assert monotonicity(bands) > 0.99
     assert not shows_something(bands)
     disc = cv2.circle(np.zeros((240, 320), np.float32), (160, 120), 40, 1.0, -1)[..., None]
     assert shows_something(bytes_of(across + 10 * disc))
@@ -338,8 +338,8 @@ def test_a_small_picture_supports_less_of_a_confidence() -> None:
 
 
 def test_flat_patches_support_no_confidence_and_a_lit_scene_all_of_it() -> None:
-    assert support_by_shading(bytes_of(squares(60, 240, 320, 0))) == 0
-    assert support_by_shading(bytes_of(draw_lit_things(240, 0))) == 1
+    assert support_by_patches(bytes_of(squares(60, 240, 320, 0))) == 0
+    assert support_by_patches(bytes_of(draw_lit_things(240, 0))) == 1
 
 
 def draw_pattern(kind: str, height: int, width: int) -> Picture:

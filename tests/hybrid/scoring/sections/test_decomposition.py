@@ -60,23 +60,25 @@ def test_a_repetition_that_equals_the_first_changes_no_number(
     assert values(repeated, combine) == values(mixed, combine)
 
 
-def asked(number: int, alone: float, with_tools: float, *tools: str, **more: Any) -> ToolQuestion:
-    """Return a question of task x (1 to 3) or y."""
+def tool_question(number: int, alone: float, with_tools: float, *tools: str, **more: Any) -> ToolQuestion:
+    """Return a question: numbers 1 to 3 are of task x, the others of task y."""
     return ToolQuestion(str(number), "x" if number <= 3 else "y", f"c{number}", alone, with_tools, tools, **more)
 
 
-REPEATED = asked(7, 0, 1, "depth", later=(asked(7, 0, 0.5), asked(7, 0, 1, "depth", answered=False)))
-EXAMPLE = (
-    asked(1, 0, 1, "depth"),
-    asked(2, 0, 0.5),
-    asked(3, 1, 0, "crop"),
-    asked(4, 1, 0.25),
-    asked(5, 0, 1, "depth", answered=False),
-    asked(6, 1, 0.5, answered=False),
-    REPEATED,
-    asked(8, 0.5, 0.5, "crop", "depth"),
+REPEATED = tool_question(
+    7, 0, 1, "depth", later=(tool_question(7, 0, 0.5), tool_question(7, 0, 1, "depth", answered=False))
 )
-# The contribution of each question to each part, and the shares of its repetitions that were answered, with a call.
+EXAMPLE = (
+    tool_question(1, 0, 1, "depth"),
+    tool_question(2, 0, 0.5),
+    tool_question(3, 1, 0, "crop"),
+    tool_question(4, 1, 0.25),
+    tool_question(5, 0, 1, "depth", answered=False),
+    tool_question(6, 1, 0.5, answered=False),
+    REPEATED,
+    tool_question(8, 0.5, 0.5, "crop", "depth"),
+)
+# The contribution of each question to each part.
 CONTRIBUTIONS = {
     "gain with a call": [1, 0, 0, 0, 0, 0, 1 / 3, 0],
     "gain without a call": [0, 0.5, 0, 0, 0, 0, 0.5 / 3, 0],
@@ -85,11 +87,12 @@ CONTRIBUTIONS = {
     "gain by answering": [0, 0, 0, 0, 1, 0, 1 / 3, 0],
     "harm by no answer": [0, 0, 0, 0, 0, 0.5, 0, 0],
 }
+# By question: correctness alone, and the share of repetitions that were answered, and that were answered with a call.
 ALONE, READ, CALLED = [0, 0, 1, 1, 0, 1, 0, 0.5], [1, 1, 1, 1, 0, 0, 2 / 3, 1], [1, 0, 1, 0, 0, 0, 1 / 3, 1]
 
 
 @pytest.mark.parametrize("averaging", ["ratio", "mean_of_ratios"])
-def test_every_number_of_eight_questions(averaging: Combine) -> None:
+def test_all_numbers_of_eight_questions_follow_their_definitions(averaging: Combine) -> None:
     weights = [1 / 3] * 3 + [1 / 5] * 5 if averaging == "mean_of_ratios" else [1.0] * 8
 
     def share(above: Sequence[float], below: Sequence[float] = (1,) * 8) -> float:
@@ -122,7 +125,7 @@ def test_rows_name_the_questions_of_their_part() -> None:
     assert {name for name, row in rows.items() if not row.detail} == {GAIN, *CONTRIBUTIONS}
 
 
-def test_calls_of_other_tools_change_nothing_in_the_rows_of_a_set() -> None:
+def test_questions_with_other_tools_contribute_nothing_to_a_set_of_tools() -> None:
     with_depth, with_crop = ([question.only((tool,)) for question in EXAMPLE] for tool in ("depth", "crop"))
     assert [question.parts[0] for question in with_depth] == pytest.approx(CONTRIBUTIONS["gain with a call"])
     assert [question.parts[2] for question in with_depth] == [0] * 8
