@@ -96,8 +96,10 @@ def test_affinity_is_a_cosine_and_a_strip_is_refused(backend: SecondOpinion, thi
     )
     assert first == pytest.approx(second, abs=1e-6)
     assert -1 <= first <= 1
-    # Pieces with a pattern, and alike, so that the network is asked.
-    strip = np.where(np.arange(160)[:, None] % 40 < 4, 200, 40).astype(np.uint8)[None].repeat(16, axis=0)
-    pieces = (np.tile(strip, (2, 2, 3)), *[strip.repeat(3, axis=2)] * 2)
-    with pytest.raises(ToolError, match="jigsaw: an image of 320 x 32 px is too elongated"):
-        backend.run([Request(pieces, JigsawArgs())])
+    # Equal pieces with a pattern, so that the seams tie and the network is asked.
+    strip = np.full((40, 400, 3), 40, np.uint8)
+    strip[:, np.arange(400) % 40 < 4] = 200
+    piece = strip[20:, 200:].copy()
+    strip[20:, 200:] = 0
+    with pytest.raises(ToolError, match="jigsaw: an image of 400 x 40 px is too elongated"):
+        backend.run([Request((strip, piece, piece), JigsawArgs())])

@@ -398,17 +398,17 @@ def weigh_seams(images: Sequence[Pixels], fitted: Sequence[tuple[Pixels, PiecePo
     """Return the vote of the seams: undecided if the pictures are no evidence, less confident above `DOUBTFUL_SEAM`."""
     reference, costs = images[0], [fit for _, _, fit in fitted]
     verdict, chance = decide(costs), 1 / len(fitted)
+    if verdict.best is None:
+        return verdict
     # In noise any line fits any other equally well, up to chance. The hole is excluded from the test.
     related = max(fit.ncc for fit in costs) >= RELATED
     continues = min(fit.step_ratio for fit in costs) <= CONTINUES
     height = reference.shape[0]
     empty = not related and not shows_something(reference[: height - height // 2])
-    undecided = SeamVerdict(None, 0, 0.0, chance)
-    if verdict.best is None or not continues or empty or fit_alike(images, costs):
-        return verdict if verdict.best is None else undecided
     others = [fit for number, fit in enumerate(costs) if number != verdict.best]
-    if fits_by_chance(reference, *fitted[verdict.best], others):
-        return undecided
+    by_chance = fits_by_chance(reference, *fitted[verdict.best], others)
+    if not continues or empty or by_chance or fit_alike(images, costs):
+        return SeamVerdict(None, 0, 0.0, chance)
     doubt = (costs[verdict.best].step_ratio - DOUBTFUL_SEAM) / (CONTINUES - DOUBTFUL_SEAM)
     share = float(np.clip(1 - doubt, 0, 1))
     return verdict._replace(confidence=chance + (verdict.confidence - chance) * share)

@@ -5,6 +5,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from hybrid.benchmarks.blink.sample import item
 from tools._shared.picture_content import (
     BARE_GRID,
     SMALL_SUPPORT,
@@ -307,12 +308,11 @@ def test_the_largest_step_equals_that_of_reductions_over_both_axes() -> None:
     assert largest_step(picture) == max(np.abs(np.diff(small, axis=axis)).max() for axis in (0, 1)) / spread
 
 
-@pytest.mark.parametrize("quality", [10, 50])
-def test_strong_compression_does_not_hide_patches(quality: int) -> None:
-    for seed in range(2):
-        assert is_flat(jpeg(squares(60, 240, 320, seed), quality))
-        soft = np.asarray(cv2.GaussianBlur(squares(60, 240, 320, seed), (0, 0), 3), np.float32)
-        assert is_flat(jpeg(soft, quality))
+def test_smooth_surfaces_in_light_are_not_flat() -> None:
+    picture = item("Relative_Reflectance", 4, 3).images[0][90:270, 240:]
+    enlarged = np.asarray(cv2.resize(picture, (480, 360), interpolation=cv2.INTER_LANCZOS4), np.uint8)
+    assert not is_flat(enlarged)
+    assert support_by_patches(enlarged) == 1
 
 
 def test_few_bands_of_a_gradient_show_nothing_and_a_faint_disc_on_a_gradient_does() -> None:
@@ -366,6 +366,14 @@ def test_a_pattern_repeats_itself_and_a_scene_does_not(kind: str) -> None:
     assert not repeats(bytes_of(draw_lit_things(240, 0)))
     assert not repeats(bytes_of(squares(20, 240, 320, 0)))
     assert not repeats(np.full((240, 320, 3), 128, np.uint8))
+
+
+@pytest.mark.parametrize("share", [0.03, 0.05, 0.08])
+def test_plain_margins_beside_a_pole_do_not_repeat_themselves(share: float) -> None:
+    picture, half = np.full((240, 320, 3), 180, np.uint8), int(share * 160)
+    picture[:, 160 - half : 160 + half] = 40
+    picture[118:122] = 90
+    assert not repeats(picture)
 
 
 def draw_wall(seed: int, variation: float) -> Picture:
