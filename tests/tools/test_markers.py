@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -24,6 +25,7 @@ from hybrid.marks.marks import BoxMark, Marks, PointMark, remove_marks
 from hybrid.marks.marks_json import marks_data, marks_from
 from hybrid.samples.seeds import generator
 from hybrid.tool import Request
+from tools._shared.picture_content import shows_something
 from tools.markers import UNSURE, DrawnMarks, MarkersArgs, all_marks, confidence, describe, find_all, locate, views
 
 PLAIN = background(np.random.default_rng(901), "blobs", 200, 260)
@@ -351,3 +353,12 @@ def test_compressed_noise_has_no_marks(seed: int):
     evidence = locate(pixels, MarkersArgs(labels=("A", "B"), kind="point"))
     assert evidence.data["points_px"] == []
     assert evidence.confidence == 0
+
+
+@pytest.mark.parametrize("kind", ["noise", "stripes"])
+def test_drawn_marks_on_noise_and_stripes_are_found(kind: Literal["noise", "stripes"]):
+    plain = background(np.random.default_rng(0), kind, 400, 500)
+    spots = [Point(150, 120, "A"), Point(360, 280, "B")]
+    assert not shows_something(draw_marks(plain, spots))
+    by_label = {mark.label: mark for mark in find_all(draw_marks(plain, spots), MarkersArgs(labels=("A", "B"))).points}
+    assert all(near(by_label[str(spot.label)], spot.x, spot.y) for spot in spots)

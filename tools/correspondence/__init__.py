@@ -147,17 +147,18 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
     choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
     if point is not None:
         position = (point.x, point.y)
+        # In a picture that repeats itself, only its border tells equal places apart.
+        repeated = all(map(repeats, request.images))
 
         def compare() -> Sequence[float]:
             # In an image that shows nothing, or only flat patches, similar descriptors prove nothing, but matches do.
             if not all(map(shows_something, request.images)) or any(map(is_patchwork, request.images)):
                 return [math.nan] * len(candidates)
-            if all(map(repeats, request.images)):
+            if repeated:
                 return [math.nan] * len(candidates)
             return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
 
-        # In a picture that repeats itself, only its border tells equal places apart.
-        ranked = [] if all(map(repeats, request.images)) else transfers(position, matches, sizes)
+        ranked = [] if repeated else transfers(position, matches, sizes)
         choice = choose(ranked, compare, candidates, float(np.hypot(*sizes[1])))
         # If a mark may be misplaced, the choice becomes a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))

@@ -29,7 +29,7 @@ from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
-from tools._shared.picture_content import is_flat, shows_something, support_by_patches, support_by_size
+from tools._shared.picture_content import shows_something, support_by_patches, support_by_size
 from tools._shared.reading import unmarked
 from tools._shared.wording import wording_of
 from tools.depth.checks import CHECKS
@@ -167,11 +167,11 @@ class DepthCues(WeightFree[DepthArgs]):
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        seen = shows_something(image) and not is_flat(image)
+        # Without any shading, the image consists of flat patches.
+        shading = support_by_patches(image) if shows_something(image) else 0.0
         ranking = UNSEEN
-        if seen:
-            share = support_by_size(image) * support_by_patches(image)
-            ranking = scale_confidence(rank_by_cues(scores, spots, size[0]), share)
+        if shading > 0:
+            ranking = scale_confidence(rank_by_cues(scores, spots, size[0]), support_by_size(image) * shading)
         # The cue that favours the nearest point over the runner-up most.
         decisive = None
         if ranking.nearest is not None and ranking.runner_up is not None:

@@ -30,7 +30,7 @@ from hybrid.tool.outputs import schema_of
 from hybrid.tool.rules import OneCall, later_image
 from tools._shared.batches import shape, side_by_side
 from tools._shared.dense_features import PATCHES, DenseFeatures, FeatureGrid, FeatureInput, FeatureMap, feature_map
-from tools._shared.picture_content import has_content, shows_something
+from tools._shared.picture_content import has_edges, shows_something
 from tools._shared.wording import wording_of
 from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
@@ -333,9 +333,11 @@ class SecondOpinion(Learned[JigsawArgs, PuzzleInput, list[FeatureGrid], DenseFea
         """Return the vote and the network's input. Raises `ToolError` like `vote`, or for an elongated image."""
         model, images = self.model, request.images
         puzzle = vote(images, request.args.trim_px)
-        # Features of noise and of even colours differ, too, but prove nothing.
-        is_open = puzzle[1].confidence < DECIDED and any(has_content(piece) for piece, _, _ in puzzle[0])
-        undecided = puzzle[0] if is_open else ()
+        # Features of pieces without any content differ, too, but prove nothing.
+        open_ = puzzle[1].confidence < DECIDED and any(
+            shows_something(piece) or has_edges(piece) for piece, _, _ in puzzle[0]
+        )
+        undecided = puzzle[0] if open_ else ()
         return PuzzleInput(puzzle, tuple(model.prepare(compose(images[0], piece, at)) for piece, at, _ in undecided))
 
     def batch_key(self, prepared: PuzzleInput) -> Hashable:
@@ -396,17 +398,17 @@ def weigh_seams(images: Sequence[Pixels], fitted: Sequence[tuple[Pixels, PiecePo
     """Return the vote of the seams: undecided if the pictures are no evidence, less confident above `DOUBTFUL_SEAM`."""
     reference, costs = images[0], [fit for _, _, fit in fitted]
     verdict, chance = decide(costs), 1 / len(fitted)
+    if verdict.best is None:
+        return verdict
     # In noise any line fits any other equally well, up to chance. The hole is excluded from the test.
     related = max(fit.ncc for fit in costs) >= RELATED
     continues = min(fit.step_ratio for fit in costs) <= CONTINUES
     height = reference.shape[0]
     empty = not related and not shows_something(reference[: height - height // 2])
-    undecided = SeamVerdict(None, 0, 0.0, chance)
-    if verdict.best is None or not continues or empty or fit_alike(images, costs):
-        return verdict if verdict.best is None else undecided
     others = [fit for number, fit in enumerate(costs) if number != verdict.best]
-    if fits_by_chance(reference, *fitted[verdict.best], others):
-        return undecided
+    by_chance = fits_by_chance(reference, *fitted[verdict.best], others)
+    if not continues or empty or by_chance or fit_alike(images, costs):
+        return SeamVerdict(None, 0, 0.0, chance)
     doubt = (costs[verdict.best].step_ratio - DOUBTFUL_SEAM) / (CONTINUES - DOUBTFUL_SEAM)
     share = float(np.clip(1 - doubt, 0, 1))
     return verdict._replace(confidence=chance + (verdict.confidence - chance) * share)

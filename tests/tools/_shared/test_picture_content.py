@@ -5,12 +5,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from hybrid.benchmarks.blink.sample import item
 from tools._shared.picture_content import (
     BARE_GRID,
     SMALL_SUPPORT,
     SOMETHING,
     VISIBLE_GRID,
     block_steps,
+    has_edges,
     is_coarse_noise,
     is_flat,
     is_only_blocks,
@@ -306,12 +308,11 @@ def test_the_largest_step_equals_that_of_reductions_over_both_axes() -> None:
     assert largest_step(picture) == max(np.abs(np.diff(small, axis=axis)).max() for axis in (0, 1)) / spread
 
 
-@pytest.mark.parametrize("quality", [10, 50])
-def test_strong_compression_does_not_hide_patches(quality: int) -> None:
-    for seed in range(2):
-        assert is_flat(jpeg(squares(60, 240, 320, seed), quality))
-        soft = np.asarray(cv2.GaussianBlur(squares(60, 240, 320, seed), (0, 0), 3), np.float32)
-        assert is_flat(jpeg(soft, quality))
+def test_smooth_surfaces_in_light_are_not_flat() -> None:
+    picture = item("Relative_Reflectance", 4, 3).images[0][90:270, 240:]
+    enlarged = np.asarray(cv2.resize(picture, (480, 360), interpolation=cv2.INTER_LANCZOS4), np.uint8)
+    assert not is_flat(enlarged)
+    assert support_by_patches(enlarged) == 1
 
 
 def test_few_bands_of_a_gradient_show_nothing_and_a_faint_disc_on_a_gradient_does() -> None:
@@ -365,3 +366,46 @@ def test_a_pattern_repeats_itself_and_a_scene_does_not(kind: str) -> None:
     assert not repeats(bytes_of(draw_lit_things(240, 0)))
     assert not repeats(bytes_of(squares(20, 240, 320, 0)))
     assert not repeats(np.full((240, 320, 3), 128, np.uint8))
+
+
+@pytest.mark.parametrize("share", [0.03, 0.05, 0.08])
+def test_plain_margins_beside_a_pole_do_not_repeat_themselves(share: float) -> None:
+    picture, half = np.full((240, 320, 3), 180, np.uint8), int(share * 160)
+    picture[:, 160 - half : 160 + half] = 40
+    picture[118:122] = 90
+    assert not repeats(picture)
+
+
+def draw_wall(seed: int, variation: float) -> Picture:
+    """A wall of rows of bricks, whose tones differ by a standard deviation of grey levels."""
+    rng, wall = np.random.default_rng(seed), np.full((480, 640, 3), 185, np.float32)
+    for row, top in enumerate(range(0, 480, 24)):
+        for left in range(-row % 2 * 36, 640, 72):
+            wall[top + 2 : top + 23, max(0, left + 2) : left + 70] = rng.normal((150, 80, 60), variation)
+    return bytes_of(wall)
+
+
+def draw_fence(seed: int) -> Picture:
+    """A fence of equal slats in front of a sky and a field, seen from the front."""
+    rng, height = np.random.default_rng(seed), np.linspace(0, 1, 480, dtype=np.float32)[:, None, None]
+    view = (1 - height) * (150, 190, 230) + height * (90, 130, 60) + np.zeros((1, 640, 1))
+    for left in range(5, 640, 32):
+        view[80:, left : left + 16] = rng.normal((225, 222, 215), 4)
+    view[160:174] = 230
+    return bytes_of(view.astype(np.float32))
+
+
+def test_walls_with_uneven_bricks_and_a_fence_do_not_repeat_themselves() -> None:
+    assert repeats(draw_wall(0, 0))
+    for seed in range(2):
+        assert not repeats(draw_wall(seed, 15))
+        assert not repeats(draw_fence(seed))
+
+
+def test_an_even_pattern_has_edges_and_noise_and_one_colour_have_none() -> None:
+    lines = np.where(np.arange(240) % 40 < 4, 200, 40)[None, :, None].repeat(120, axis=0).repeat(3, axis=2)
+    assert has_edges(lines.astype(np.uint8))
+    noise = np.random.default_rng(0).integers(0, 256, (120, 240, 3)).astype(np.float32)
+    level = np.full((120, 240, 3), 90, np.uint8)
+    for picture in (bytes_of(noise), jpeg(noise, 10), level, lines[:15].astype(np.uint8)):
+        assert not has_edges(picture)
