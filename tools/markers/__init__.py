@@ -29,7 +29,6 @@ from hybrid.tool.card_file import tool_card
 from hybrid.tool.outputs import schema_of
 from tools._shared.finding_text import Lines
 from tools._shared.overlay import Overlay
-from tools._shared.picture_content import shows_something
 from tools._shared.wording import wording_of
 from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 
@@ -37,8 +36,6 @@ from tools.markers.views import AS_IS, MIN_SIDE_PX, find_at_any_size, seen_in
 # Random structure yields rings without a clear letter on every second photograph; a model or a tool that compares
 # points would use them.
 UNSURE = 0.5
-# Smallest confidence of a ring in a picture that shows nothing; most drawn rings have 0.97 and more.
-SURE_IN_NOISE = 0.95
 MAX_LINES = 6
 LEGEND = "cyan: marks found (x, y in px from the top-left)"
 # Cyan, the complement of red: no mark has this colour.
@@ -90,11 +87,7 @@ def find_all(pixels: Pixels, args: MarkersArgs) -> Marks:
         return Marks()
     if args.colors:
         return seen_in(pixels, AS_IS, lambda scaled: find_colored_boxes(scaled, args.colors))
-    marks = find_at_any_size(pixels, args.labels, args.kind)
-    if not all_marks(marks) or shows_something(pixels):
-        return marks
-    # Noise has rings and letters by chance, and compression raises their confidence to 0.91.
-    return _filter_marks(marks, lambda mark: mark.confidence >= SURE_IN_NOISE or isinstance(mark, BoxMark))
+    return find_at_any_size(pixels, args.labels, args.kind)
 
 
 def marks_for_data(marks: Marks) -> Marks:
