@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# autorank 1.3.0.
+#
+# Expected: `create_report` of two populations with equal values says that no significant difference was found.
+# Happens: "We reject the null hypothesis (p=nan)". The test has no p-value if all differences are 0, and the report takes
+# every p that is not above alpha as significant. For right or wrong answers (0 and 1) it goes on: "the median of alone is
+# significantly larger than the median value of tools with a large effect size (gamma=nan)", although the medians are equal.
+# Matters: the package writes the sentence for the paper. A model that gains nothing from its tools is reported as one that
+# loses by them, with a large effect.
+# Seen on 2026-11-30 (40 questions, the same answers twice):
+set -euo pipefail
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+uv venv --quiet --python 3.11 "$dir/env"
+uv pip install --quiet --python "$dir/env" autorank==1.3.0 matplotlib==3.11.2
+"$dir/env/bin/python" -W ignore - <<'PY'
+import contextlib
+import io
+
+import numpy as np
+import pandas as pd
+from autorank import autorank, create_report
+
+right = np.array([1.0, 0.0, 1.0, 1.0] * 10)
+result = autorank(pd.DataFrame({"alone": right, "tools": right}), alpha=0.05, verbose=False)
+text = io.StringIO()
+with contextlib.redirect_stdout(text):
+    create_report(result)
+sentences = text.getvalue().strip().splitlines()
+print(f"test: {result.omnibus}, p: {result.pvalue}")
+print(sentences[-1])
+assert "We reject the null hypothesis (p=nan)" in sentences[-1], "changed: the report of a test without p-value"
+assert "significantly larger" in sentences[-1] and "large effect size" in sentences[-1], "changed: its conclusion"
+PY
