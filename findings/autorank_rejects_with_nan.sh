@@ -8,9 +8,15 @@
 # Matters: the package writes the sentence for the paper. A model that gains nothing from its tools is reported as one that
 # loses by them, with a large effect.
 # Seen on 2026-11-30 (40 questions, the same answers twice):
+#   test: wilcoxon, p: nan
+#   We reject the null hypothesis (p=nan) of Wilcoxon's signed rank test that population alone (MD=1.000+-0.000,
+#     MAD=0.000) is not greater than population tools (MD=1.000+-0.000, MAD=0.000). Therefore, we assume that the
+#     median of alone is significantly larger than the median value of tools with a large effect size (gamma=nan).
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+# Outside this clone, whose settings for uv leave matplotlib out
+cd "$dir"
 uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" autorank==1.3.0 matplotlib==3.11.2
 "$dir/env/bin/python" -W ignore - <<'PY'
@@ -22,9 +28,9 @@ import pandas as pd
 from autorank import autorank, create_report
 
 right = np.array([1.0, 0.0, 1.0, 1.0] * 10)
-result = autorank(pd.DataFrame({"alone": right, "tools": right}), alpha=0.05, verbose=False)
 text = io.StringIO()
 with contextlib.redirect_stdout(text):
+    result = autorank(pd.DataFrame({"alone": right, "tools": right}), alpha=0.05, verbose=False)
     create_report(result)
 sentences = text.getvalue().strip().splitlines()
 print(f"test: {result.omnibus}, p: {result.pvalue}")

@@ -8,9 +8,15 @@
 # Matters: a model that may call tools and never does is the commonest null result of such a study. A loop over tasks marks
 # it as highly significant; the only hint is NumPy's warning of a division by zero.
 # Seen on 2026-11-30 (20 questions, both models right on the same 17):
+#   mlxtend: p = 0.0
+#   mlxtend, exact: p = 1.0
+#   statsmodels, exact=False: p = 0.0
+#   statsmodels: p = 1.0
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+# Outside this clone, whose settings for uv leave matplotlib out
+cd "$dir"
 uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" mlxtend==0.25.0 statsmodels==0.15.0 matplotlib==3.11.2
 "$dir/env/bin/python" -W ignore - <<'PY'
