@@ -48,13 +48,15 @@ def boxes() -> dict[tuple[int, int], tuple[dict[str, slice], npt.NDArray[np.floa
     import cv2
 
     templates = defaultdict(list)
-    for label, font, height, dy, dx in product(LABELS, BANK_FONTS, HEIGHTS_PX, (0, 1), (0, 1)):
-        patch = label_patch(label, MarkStyle(letter_px=height, font=font))[dy:, dx:, 0]
-        rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
-        # Drop pixels that are mixed with the surroundings of the box.
-        box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
-        templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
-    return {size: _by_label(rendered) for size, rendered in templates.items()}
+    for label, font, height in product(LABELS, BANK_FONTS, HEIGHTS_PX):
+        rendered = label_patch(label, MarkStyle(letter_px=height, font=font))
+        for dy, dx in product((0, 1), (0, 1)):
+            patch = rendered[dy:, dx:, 0]
+            rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
+            # Drop pixels that are mixed with the surroundings of the box.
+            box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
+            templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
+    return {size: _by_label(boxes_of_size) for size, boxes_of_size in templates.items()}
 
 
 class _Frames(NamedTuple):
