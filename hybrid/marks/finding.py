@@ -86,10 +86,10 @@ def find_marks(
     """
     grey = grey_between(pixels, levels)
     readings = read(grey)
-    field = RingField(pixels)
-    boxes = () if kind == "point" else _find_boxes(pixels, field if kind == "any" else None, readings, labels)
     if kind == "box":
-        return Marks(boxes=boxes)
+        return Marks(boxes=_find_boxes(pixels, None, readings, labels))
+    field = RingField(pixels)
+    boxes = () if kind == "point" else _find_boxes(pixels, field, readings, labels)
     labels_seen = {mark.label for mark in boxes if mark.label is not None and mark.edge_score >= BOX_SURE}
     if len(labels_seen) >= 2 and labels_seen.issuperset(labels):
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
@@ -163,7 +163,7 @@ def _find_points(
     style, pairs = best_style(field, ring_pairs(field, readings, expected), readings, expected)
     faint = _beside_clear_letters(field, pairs, readings, expected)
     if any(pair.ring.score < RING_ALONE for pair in pairs):
-        pairs = find_occluded_rings(RingField(pixels, [pair.reading.box for pair in pairs]), pairs)
+        pairs = find_occluded_rings(RingField(pixels, [pair.reading.box for pair in pairs], field), pairs)
     # The marks of one picture have one colour; the colour of a single ring can be misjudged because of JPEG's chroma.
     common = Counter(pair.ring.color for pair in pairs).most_common(1)
     pairs = [replace(pair, ring=replace(pair.ring, color=common[0][0])) for pair in pairs]

@@ -13,7 +13,7 @@ from statistics import median
 from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.rings import ASIDE_COST, MID_RADII, FieldWindow, Ring, RingField, find_rings
+from hybrid.marks.rings import ASIDE_COST, LEAST, MID_RADII, FieldWindow, Ring, RingField, find_rings
 
 MIN_LETTER = 0.45
 MIN_RING = 0.3
@@ -141,13 +141,19 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
         for side in (-1, 1):
             at = _window(field, reading, half + 4, AWAY_PX, side, (-SIDEWAYS_PX, SIDEWAYS_PX))
             under = None if _cut_sideways(reading) else reading.centre[0]
-            rings = find_rings(field, at, under=under, least=MIN_RING)
+            # A ring with a lower score forms no mark with this letter, so it proposes no style.
+            rings = find_rings(field, at, under=under, least=max(MIN_RING, _least_ring(letter_score)))
             pairs.extend(
                 MarkPair(label, letter_score, reading, ring)
                 for ring in rings
                 if ring.score >= MIN_RING and abs(reading.centre[1] - ring.y) >= ring.mid_radius_px + half
             )
     return pairs
+
+
+def _least_ring(letter_score: float) -> float:
+    """Return the ring score below which a pair with a letter cannot reach `ACCEPT`, with room for rounding."""
+    return ACCEPT - letter_score - 1e-6
 
 
 def best_style(
@@ -216,12 +222,14 @@ def _of_style(
         aside = (-SIDEWAYS_PX, SIDEWAYS_PX) if _cut_sideways(reading) else style.aside
         for side in (-1, 1):
             at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
-            rings = [ring for ring in find_rings(field, at, radii) if abs(ring.luma - style.luma) <= SAME_LUMA]
+            labels = likely(reading, expected)
+            least = max(LEAST, _least_ring(max(labels.values(), default=0.0)))
+            rings = [
+                ring for ring in find_rings(field, at, radii, least=least) if abs(ring.luma - style.luma) <= SAME_LUMA
+            ]
             # All letters of a picture are on one side, except where a ring has no space for its letter.
             if rings and ((side > 0) == style.above or rings[0].y < style.away_px):
-                pairs.extend(
-                    MarkPair(label, score, reading, rings[0]) for label, score in likely(reading, expected).items()
-                )
+                pairs.extend(MarkPair(label, score, reading, rings[0]) for label, score in labels.items())
     return [pair for pair in pairs if pair.score >= ACCEPT]
 
 

@@ -11,9 +11,9 @@ theirs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ ANGLES = 16
 # Number of centres scored at once, and of samples bounded at once, chosen to fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
+MOVED_PIXELS = 16_000
+# Smallest side of a window from which its area is moved to the samples instead of reading each of them.
+MANY_PX = 64
 # Number of circles up to which all centres are scored; with more, only the centres whose bounds allow the best score.
 FEW_CIRCLES = 5000
 # Score below which a circle is not a ring.
@@ -76,25 +79,64 @@ class FieldWindow:
     y1: int
 
 
+class _PreparedPlanes(NamedTuple):
+    """The blurred image (H, W, 3), its padded planes (3, h, w), and whether it is greyscale."""
+
+    soft: Pixels
+    planes: Map
+    colourless: bool
+
+    @classmethod
+    def of(cls, pixels: Pixels) -> _PreparedPlanes:
+        """Prepare an image (H, W, 3)."""
+        import cv2
+
+        # Blur by half a pixel, because samples are between pixels and an aliased line would flicker along the circle.
+        soft = np.asarray(cv2.GaussianBlur(pixels, (3, 3), 0.6), np.uint8)
+        padded = np.zeros((3, soft.shape[0] + 2 * _MARGIN, soft.shape[1] + 2 * _MARGIN), np.float32)
+        planes = padded[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
+        _write_planes(soft, planes)
+        # In a greyscale picture only a ring's luma is left, which does not reveal its original colour. A few pixels
+        # show that most pictures have colours.
+        return cls(soft, padded, _is_colourless(planes[1:, ::16, ::16]) and _is_colourless(planes[1:]))
+
+
+def _write_planes(soft: Pixels, planes: Map) -> None:
+    """Write luma, redness, and green minus blue of an image (H, W, 3) to `planes` (3, H, W), in grey levels."""
+    import cv2
+
+    red, green, blue = cv2.split(soft)
+    luma, redness, difference = planes
+    np.multiply(red, np.float32(0.299), out=luma)
+    part = np.multiply(green, np.float32(0.587), dtype=np.float32)
+    luma += part
+    luma += np.multiply(blue, np.float32(0.114), out=part)
+    # Halves are exact in float32, so the order of these operations does not matter.
+    np.multiply(cv2.add(green, blue, dtype=cv2.CV_32F), np.float32(-0.5), out=redness)
+    redness += red
+    np.multiply(cv2.subtract(green, blue, dtype=cv2.CV_32F), np.float32(0.5), out=difference)
+
+
+def _is_colourless(planes: Map) -> bool:
+    return bool(max(planes.max(initial=0), -planes.min(initial=0)) < COLOURLESS)
+
+
 class RingField:
     """An image (H, W, 3) prepared for scoring rings."""
 
-    def __init__(self, pixels: Pixels, hidden: Sequence[Box] = ()) -> None:
-        """Prepare the planes; `hidden` are areas of the image where other marks cover a ring."""
-        import cv2
+    def __init__(self, pixels: Pixels, hidden: Sequence[Box] = (), like: RingField | None = None) -> None:
+        """Prepare the planes.
 
+        Args:
+            pixels: the image.
+            hidden: areas of the image where other marks cover a ring.
+            like: a field of the same image, whose planes are used again.
+        """
         self.height, self.width = pixels.shape[:2]
-        # Blur by half a pixel, because samples are between pixels and an aliased line would flicker along the circle.
-        self._soft = cv2.GaussianBlur(pixels, (3, 3), 0.6)
-        red, green, blue = cv2.split(self._soft.astype(np.float32))
-        self._planes = np.zeros((3, self.height + 2 * _MARGIN, self.width + 2 * _MARGIN), np.float32)
-        planes = self._planes[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN]
-        planes[0] = 0.299 * red + 0.587 * green + 0.114 * blue
-        planes[1] = red - (green + blue) / 2
-        planes[2] = (green - blue) / 2
-        # In a greyscale picture only a ring's luma is left, which does not reveal its original colour.
-        self.colourless = bool(max(planes[1:].max(initial=0), -planes[1:].min(initial=0)) < COLOURLESS)
-        self._shows = np.zeros(self._planes.shape[1:], np.bool_)
+        self.prepared: _PreparedPlanes = _PreparedPlanes.of(pixels) if like is None else like.prepared
+        self._soft, self._planes = self.prepared.soft, self.prepared.planes
+        self.colourless = self.prepared.colourless
+        self._shows: npt.NDArray[np.bool_] = np.zeros(self._planes.shape[1:], np.bool_)
         self._shows[_MARGIN:-_MARGIN, _MARGIN:-_MARGIN] = True
         for box in hidden:
             rows, columns = (max(0, round(low)) + _MARGIN for low in (box.y0, box.x0))
@@ -144,7 +186,54 @@ class RingField:
     def bounds(self, at: FieldWindow, radii: Sequence[int]) -> tuple[Map, Map]:
         """Return lower and upper bounds of a window's ring scores (radii, h, w), much faster than `scores`."""
         circles, far = _Circles.of(tuple(radii)), max(radii) + SIDE_PX
-        area = slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
+        inner = FieldWindow(
+            max(at.x0, far), max(at.y0, far), min(at.x1, self.width - far), min(at.y1, self.height - far)
+        )
+        wide = min(inner.x1 - inner.x0, inner.y1 - inner.y0) >= MANY_PX
+        if not wide or not self._shows_all(inner, far):
+            return self._bounds_by_reading(at, circles, far)
+        low, high = np.empty((2, len(radii), at.y1 - at.y0, at.x1 - at.x0), np.float32)
+        for part in (
+            inner,
+            replace(at, y1=inner.y0),
+            replace(at, y0=inner.y1),
+            replace(inner, x0=at.x0, x1=inner.x0),
+            replace(inner, x0=inner.x1, x1=at.x1),
+        ):
+            if part.x1 > part.x0 and part.y1 > part.y0:
+                place = slice(part.y0 - at.y0, part.y1 - at.y0), slice(part.x0 - at.x0, part.x1 - at.x0)
+                bounds_of = self._bounds_by_moving if part is inner else self._bounds_by_reading
+                low[:, *place], high[:, *place] = bounds_of(part, circles, far)
+        return low, high
+
+    def _area(self, at: FieldWindow, far: int) -> tuple[slice, slice]:
+        """Return rows and columns of the padded planes within `far` of the centres."""
+        return slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
+
+    def _shows_all(self, at: FieldWindow, far: int) -> bool:
+        return bool(self._shows[self._area(at, far)].all())
+
+    def _bounds_by_moving(self, at: FieldWindow, circles: _Circles, far: int) -> tuple[Map, Map]:
+        """Return the bounds of a large window without hidden samples, by moving its area to each sample."""
+        eighths = np.rint(np.moveaxis(self._planes[:, *self._area(at, far)], 0, 2) * EIGHTHS).astype(
+            np.int16, order="C"
+        )
+        energy_of = _add_channels(np.square(eighths, dtype=np.int32))
+        band = max(1, MOVED_PIXELS // (at.x1 - at.x0))
+        bands = [
+            circles.bounds_of(*circles.sum_moved(eighths[rows], energy_of[rows], far), None)
+            for y in range(0, at.y1 - at.y0, band)
+            for rows in [slice(y, y + band + 2 * far)]
+        ]
+        shape = circles.count, -1, at.x1 - at.x0
+        low, high = (
+            np.concatenate([part.reshape(shape) for part in parts], axis=1) for parts in zip(*bands, strict=True)
+        )
+        return low, high
+
+    def _bounds_by_reading(self, at: FieldWindow, circles: _Circles, far: int) -> tuple[Map, Map]:
+        """Return the bounds of any window, by reading the samples of all circles at an angle at once."""
+        area = self._area(at, far)
         shows = self._shows[area]
         # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read; 0 where hidden.
         eighths = np.ones((*shows.shape, 4), np.int16)
@@ -252,23 +341,62 @@ class _Circles:
         height, width = packed.shape[0] - 2 * far, packed.shape[1] - 2 * far
         hidden = not (bits == -1).all()
         sums, energy, differences = self._sum_samples(packed, energy_of, bits if hidden else None, far)
-        visible: tuple[Map, Map] | None = None
-        counts: Map | np.float32 = np.float32(ANGLES)
-        shared: Map | np.float32 = np.float32(ANGLES)
+        counts = None
         if hidden:
             counts = sums[..., 3].astype(np.float32)
             # Samples of which one is hidden differ by 1 in the last number.
             shared = np.asarray((counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2, np.float32)
-            visible = np.asarray(counts / ANGLES, np.float32), np.asarray(shared / ANGLES, np.float32)
-            counts, shared = np.maximum(counts, 1), np.maximum(shared, 1)
+        low, high = self.bounds_of(sums, energy, differences, None if counts is None else (counts, shared))
+        return low.reshape(-1, height, width), high.reshape(-1, height, width)
+
+    def bounds_of(
+        self,
+        sums: npt.NDArray[np.int16],
+        energy: npt.NDArray[np.int32],
+        differences: npt.NDArray[np.uint16],
+        visible: tuple[Map, Map] | None,
+    ) -> tuple[Map, Map]:
+        """Return bounds (radii, K) from sums of samples in eighths of a grey level, minus and plus the rounding error.
+
+        For the sums see `_sum_samples`. `visible` are the numbers of visible samples (circles, K) and of samples that
+        circle i shares with circle i + step (circles - step, K); None if all are visible.
+        """
+        counts: Map | np.float32 = np.float32(ANGLES)
+        shared: Map | np.float32 = np.float32(ANGLES)
+        shares: tuple[Map, Map] | None = None
+        if visible is not None:
+            shares = np.asarray(visible[0] / ANGLES, np.float32), np.asarray(visible[1] / ANGLES, np.float32)
+            counts, shared = np.maximum(visible[0], 1), np.maximum(visible[1], 1)
         lengths = np.sqrt(_add_channels(np.square(differences, dtype=np.float32)))
         steps = np.asarray(lengths / (EIGHTHS * shared), np.float32)
         means_squared = _add_channels(np.square(sums, dtype=np.float32)) / counts
         variance = np.maximum(energy.astype(np.float32) - means_squared, 0) / counts
         spread = np.asarray(np.sqrt(variance) / EIGHTHS, np.float32)
-        low = self.scores(steps, spread, visible, -1) - ROUNDING
-        high = self.scores(steps, spread, visible, 1) + ROUNDING
-        return low.reshape(-1, height, width), high.reshape(-1, height, width)
+        low, high = (self.scores(steps, spread, shares, side) + np.float32(side * ROUNDING) for side in (-1, 1))
+        return low, high
+
+    def sum_moved(
+        self, eighths: npt.NDArray[np.int16], energy_of: npt.NDArray[np.int32], far: int
+    ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
+        """Sum the samples as `_sum_samples`, of three channels (h + 2 far, w + 2 far, 3), all visible."""
+        import cv2
+
+        height, width = eighths.shape[0] - 2 * far, eighths.shape[1] - 2 * far
+        count, step = self.rows.shape[1], self.step
+        total, energy = np.zeros((count, height, width, 3), np.int16), np.zeros((count, height, width), np.int32)
+        differences, contrast = np.zeros((count - step, height, width, 3), np.uint16), np.empty_like(total[0])
+        for rows, columns in zip(
+            (self.rows + far - _MARGIN).tolist(), (self.columns + far - _MARGIN).tolist(), strict=True
+        ):
+            moved = [(slice(y, y + height), slice(x, x + width)) for y, x in zip(rows, columns, strict=True)]
+            for number, place in enumerate(moved):
+                cv2.add(total[number], eighths[place], dst=total[number])
+                cv2.add(energy[number], energy_of[place], dst=energy[number])
+            for number, (first, second) in enumerate(zip(moved, moved[step:], strict=False)):
+                cv2.absdiff(eighths[first], eighths[second], dst=contrast)
+                cv2.add(differences[number], contrast.view(np.uint16), dst=differences[number])
+        size = height * width
+        return total.reshape(count, size, 3), energy.reshape(count, size), differences.reshape(-1, size, 3)
 
     def _sum_samples(
         self,
@@ -414,6 +542,8 @@ def _find_peaks(
         lower = upper = field.scores(rows, columns, radii).reshape(-1, height, width)
     else:
         lower, upper = field.bounds(at, radii)
+        if len(radii) == 1 and isinstance(aside, float) and aside == 0:
+            return [_find_peaks_of_radius(field, at, radii[0], (lower[0], upper[0]), count, least)]
     peaks: list[list[tuple[int, int, float]]] = [[] for _ in radii]
     for _ in range(count):
         going = np.flatnonzero(upper.max(axis=(1, 2)) >= least)
@@ -428,6 +558,31 @@ def _find_peaks(
             peaks[number].append((row, column, score))
             around = slice(max(0, row - radius), row + radius + 1), slice(max(0, column - radius), column + radius + 1)
             lower[number][around] = upper[number][around] = 0
+    return peaks
+
+
+def _find_peaks_of_radius(
+    field: RingField, at: FieldWindow, radius: int, bounds: tuple[Map, Map], count: int, least: float
+) -> list[tuple[int, int, float]]:
+    """Return the peaks of one radius as `_find_peaks` does, without `aside`.
+
+    Only the few centres whose upper bound reaches `least` can be peaks, so only they are compared.
+    """
+    rows, columns = np.nonzero(bounds[1] >= least)
+    lower, upper = (bound[rows, columns] for bound in bounds)
+    peaks: list[tuple[int, int, float]] = []
+    while len(rows) and len(peaks) < count:
+        unsettled = np.flatnonzero((upper >= lower.max()) & (upper > lower))
+        for start in range(0, len(unsettled), BAND_PIXELS):
+            part = unsettled[start : start + BAND_PIXELS]
+            lower[part] = upper[part] = field.scores(rows[part] + at.y0, columns[part] + at.x0, [radius])[0]
+        best = int(lower.argmax())
+        row, column, score = int(rows[best]), int(columns[best]), float(lower[best])
+        if score < least:
+            break
+        peaks.append((row, column, score))
+        left = (np.abs(rows - row) > radius) | (np.abs(columns - column) > radius)
+        rows, columns, lower, upper = rows[left], columns[left], lower[left], upper[left]
     return peaks
 
 

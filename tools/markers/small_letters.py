@@ -7,9 +7,10 @@ Therefore full boxes are compared with rendered ones that were halved at each gr
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,13 @@ LEAST = 0.6
 BLACK, SHARE, WHITE = 30, 0.12, 110
 # More than half the width of the widest box.
 MARGIN_PX = 16
+# The label with a wide box.
+WORD = "REF"
+# Candidates that are compared at once: fewer stay in the processor's cache.
+PART = 1024
+# Largest error of a product of a template and grey levels in float32, and of an exact correlation. Products of up to
+# 26 x 12 grey levels, whose length is below 2300, differ by less than 0.05 in any order.
+PRODUCT_ERROR, CORRELATION_ERROR = 0.05, 1e-4
 
 
 @lru_cache(maxsize=1)
@@ -40,13 +48,60 @@ def boxes() -> dict[tuple[int, int], tuple[dict[str, slice], npt.NDArray[np.floa
     import cv2
 
     templates = defaultdict(list)
-    for label, font, height, dy, dx in product(LABELS, BANK_FONTS, HEIGHTS_PX, (0, 1), (0, 1)):
-        patch = label_patch(label, MarkStyle(letter_px=height, font=font))[dy:, dx:, 0]
-        rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
-        # Drop pixels that are mixed with the surroundings of the box.
-        box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
-        templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
-    return {size: _by_label(rendered) for size, rendered in templates.items()}
+    for label, font, height in product(LABELS, BANK_FONTS, HEIGHTS_PX):
+        rendered = label_patch(label, MarkStyle(letter_px=height, font=font))
+        for dy, dx in product((0, 1), (0, 1)):
+            patch = rendered[dy:, dx:, 0]
+            rows, columns = patch.shape[0] // 2, patch.shape[1] // 2
+            # Drop pixels that are mixed with the surroundings of the box.
+            box = cv2.resize(patch[: 2 * rows, : 2 * columns], (columns, rows), interpolation=cv2.INTER_AREA)
+            templates[rows, columns].append((label, _unit(box.reshape(1, -1))[0]))
+    return {size: _by_label(boxes_of_size) for size, boxes_of_size in templates.items()}
+
+
+class _Frames(NamedTuple):
+    """Boxes of many sizes in one frame around a candidate's pixel, for one product with all of them.
+
+    `rows` and `columns` are the frame's pixels. `templates` (boxes, pixels) are 0 outside of the boxes; those from
+    `starts` (groups,) on have one label and one size. `inside` (groups, pixels) is 1 in the box of a group.
+    """
+
+    rows: slice
+    columns: slice
+    templates: npt.NDArray[np.float32]
+    starts: npt.NDArray[np.intp]
+    inside: npt.NDArray[np.float32]
+    groups: tuple[tuple[str, tuple[int, int]], ...]
+
+
+@lru_cache(maxsize=1)
+def _frames() -> tuple[_Frames, ...]:
+    """Return the boxes of single letters, and the wide ones of words."""
+    groups = [(label, size) for size, (rows, _) in boxes().items() for label in rows]
+    return tuple(_frame([group for group in groups if (group[0] == WORD) == is_word]) for is_word in (False, True))
+
+
+def _frame(groups: Sequence[tuple[str, tuple[int, int]]]) -> _Frames:
+    up, left = (max(size[axis] // 2 for _, size in groups) for axis in (0, 1))
+    down, right = (max(size[axis] - size[axis] // 2 for _, size in groups) for axis in (0, 1))
+    templates, inside = [], []
+    for label, (height, width) in groups:
+        rows, vectors = boxes()[height, width]
+        canvas = np.zeros((rows[label].stop - rows[label].start + 1, up + down, left + right), np.float32)
+        place = slice(up - height // 2, up - height // 2 + height), slice(left - width // 2, left - width // 2 + width)
+        canvas[:-1, *place] = vectors[rows[label]].reshape(-1, height, width)
+        canvas[-1, *place] = 1
+        flat = canvas.reshape(len(canvas), -1)
+        templates.append(flat[:-1])
+        inside.append(flat[-1])
+    return _Frames(
+        slice(MARGIN_PX - up, MARGIN_PX + down),
+        slice(MARGIN_PX - left, MARGIN_PX + right),
+        np.concatenate(templates),
+        np.cumsum([0, *(len(part) for part in templates[:-1])]),
+        np.stack(inside),
+        tuple(groups),
+    )
 
 
 def _by_label(
@@ -69,35 +124,124 @@ def small_letters(grey: Grey) -> list[LetterReading]:
     """Read letters that resemble a rendered one in an image (H, W) at twice its size, best correlation first."""
     import cv2
 
-    small = cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA)
+    small = np.asarray(cv2.resize(grey, None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA), np.uint8)
     black = cv2.boxFilter((small <= BLACK).astype(np.float32), -1, (7, 7)) >= SHARE
-    ys, xs = np.argwhere(black & (cv2.dilate(small, np.ones((3, 3), np.uint8)) >= WHITE)).T + MARGIN_PX
-    # A box cut by the border continues in black.
-    padded = np.pad(small, MARGIN_PX, "edge")
-    found = {label: np.full(len(ys), -1, np.float32) for label in LABELS}
-    shapes = {label: np.zeros((len(ys), 2), np.int64) for label in LABELS}
-    for (height, width), (rows, templates) in boxes().items():
-        windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width))
-        patches = _unit(windows[ys - height // 2, xs - width // 2].reshape(len(ys), height * width))
-        correlations = templates @ patches.T
-        for label, part in rows.items():
-            fit = correlations[part].max(axis=0)
-            better = fit > found[label]
-            found[label][better], shapes[label][better] = fit[better], (height, width)
-    fits = {label: np.full(padded.shape, -1, np.float32) for label in LABELS}
-    sizes = {label: np.zeros((*padded.shape, 2), np.int64) for label in LABELS}
-    for label in LABELS:
-        fits[label][ys, xs], sizes[label][ys, xs] = found[label], shapes[label]
-    best = np.maximum.reduce(list(fits.values()))
+    ys, xs = np.nonzero(black & (cv2.dilate(small, np.ones((3, 3), np.uint8)) >= WHITE))
+    candidates = _Candidates(small, ys, xs)
+    best = np.full(small.shape, -1, np.float32)
+    best[ys, xs] = candidates.best()
     peaks = np.argwhere((best == cv2.dilate(best, np.ones((5, 5), np.uint8))) & (best >= LEAST))
-    readings = []
-    for y, x in sorted(peaks.tolist(), key=lambda place: -float(best[tuple(place)]))[:MAX_CANDIDATES]:
-        near = {label: float(fit[y - 1 : y + 2, x - 1 : x + 2].max()) for label, fit in fits.items()}
-        scores = tuple(sorted(near.items(), key=lambda item: -item[1]))
-        height, width = sizes[scores[0][0]][y, x].tolist()
-        x0, y0 = 2 * (x - width // 2 - MARGIN_PX), 2 * (y - height // 2 - MARGIN_PX)
-        x1, y1 = x0 + 2 * width, y0 + 2 * height
-        # Painting over must leave no edge, and up to half a pixel beside the box may belong to it.
-        box = Box(x0 - 2, y0 - 2, x1 + 2, y1 + 2)
-        readings.append(LetterReading(Box(x0 + 3, y0 + 2, x1 - 3, y1 - 2), box, scores, False))
-    return readings
+    places = sorted(((y, x) for y, x in peaks.tolist()), key=lambda place: -float(best[place]))
+    return candidates.readings(places[:MAX_CANDIDATES])
+
+
+class _Candidates:
+    """The pixels (N,) of an image (H, W) that may be the middle of a letter's box."""
+
+    def __init__(self, small: Grey, ys: npt.NDArray[np.intp], xs: npt.NDArray[np.intp]) -> None:
+        # A box cut by the border continues in black.
+        self._padded = np.pad(small, MARGIN_PX, "edge")
+        self._ys, self._xs = ys, xs
+        self._number = np.full((small.shape[0] + 2, small.shape[1] + 2), -1)
+        self._number[ys + 1, xs + 1] = np.arange(len(ys))
+
+    def best(self) -> npt.NDArray[np.float32]:
+        """Return the best correlation of each candidate (N,), -1 instead of those below `LEAST`."""
+        best = np.full(len(self._ys), -1, np.float32)
+        for numbers, size in self._needed(np.arange(len(self._ys)), lambda low: np.maximum(low.max(axis=0), LEAST)):
+            best[numbers] = np.maximum(best[numbers], self._correlations(size, numbers).max(axis=0))
+        return best
+
+    def _needed(
+        self, numbers: npt.NDArray[np.intp], least: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> Iterator[tuple[npt.NDArray[np.intp], tuple[int, int]]]:
+        """Yield at most `PART` of the candidates and a size in which a group's correlation may reach `least`.
+
+        `least` makes values that broadcast to (groups, candidates) from lower bounds of the correlations.
+        """
+        for start in range(0, len(numbers), PART):
+            part = numbers[start : start + PART]
+            low, high = (
+                np.concatenate(bounds)
+                for bounds in zip(*(self._bounds(frames, part) for frames in _frames()), strict=True)
+            )
+            reach = high >= least(low)
+            by_size = {size: np.zeros(len(part), np.bool_) for size in boxes()}
+            for (_, size), group in zip(_groups(), reach, strict=True):
+                by_size[size] |= group
+            yield from ((part[needed], size) for size, needed in by_size.items() if needed.any())
+
+    def _bounds(self, frames: _Frames, part: npt.NDArray[np.intp]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return bounds of the best correlation of each group (groups, part), from one product for all groups."""
+        windows = np.lib.stride_tricks.sliding_window_view(self._padded, (2 * MARGIN_PX, 2 * MARGIN_PX))
+        values = windows[:, :, frames.rows, frames.columns][self._ys[part], self._xs[part]]
+        # Around 0, the sums of up to 26 x 12 grey levels and of their squares are exact in float32.
+        level = values.reshape(len(values), -1).astype(np.float32) - 128
+        products = np.maximum.reduceat(frames.templates @ level.T, frames.starts, axis=0)
+        sums, squares = frames.inside @ level.T, frames.inside @ np.square(level).T
+        spread = squares - np.square(sums, dtype=np.float64) / frames.inside.sum(axis=1, keepdims=True)
+        length = np.sqrt(np.maximum(spread, 0)) + 1e-6
+        low, high = ((products + side * PRODUCT_ERROR) / length + side * CORRELATION_ERROR for side in (-1, 1))
+        return low, high
+
+    def _correlations(self, size: tuple[int, int], numbers: npt.NDArray[np.intp]) -> npt.NDArray[np.float32]:
+        """Return the correlations of at most `PART` candidates with the boxes of a size, (boxes, numbers)."""
+        height, width = size
+        windows = np.lib.stride_tricks.sliding_window_view(self._padded, size)
+        rows = self._ys[numbers] + (MARGIN_PX - height // 2)
+        columns = self._xs[numbers] + (MARGIN_PX - width // 2)
+        # A product's rounding depends on the number of its columns if they are few, so they are as many as they would
+        # be for all candidates.
+        count = min(len(self._ys), PART)
+        at = numbers if count < PART else np.arange(len(numbers))
+        patches = np.zeros((count, height * width), np.float32)
+        patches[at] = _unit(windows[rows, columns].reshape(len(numbers), height * width))
+        return np.asarray((boxes()[size][1] @ patches.T)[:, at])
+
+    def readings(self, places: Sequence[tuple[int, int]]) -> list[LetterReading]:
+        """Return the letters at pixels (y, x) of the image."""
+        near = [self._number[y : y + 3, x : x + 3].ravel() for y, x in places]
+        numbers = np.unique(np.concatenate(near)) if near else np.empty(0, np.intp)
+        numbers = numbers[numbers >= 0]
+        fits = {label: np.full(len(self._ys) + 1, -1, np.float32) for label in LABELS}
+        sizes = {label: np.zeros((len(self._ys), 2), np.int64) for label in LABELS}
+        for part, size in self._needed(numbers, _best_of_label):
+            correlations = self._correlations(size, part)
+            for label, rows in boxes()[size][0].items():
+                fit = correlations[rows].max(axis=0)
+                better = fit > fits[label][part]
+                fits[label][part[better]], sizes[label][part[better]] = fit[better], size
+        # The last entry of `fits` is that of pixels that are no candidates.
+        return [
+            _reading(
+                place,
+                {label: float(fit[around].max()) for label, fit in fits.items()},
+                {label: tuple(size[around[4]].tolist()) for label, size in sizes.items()},
+            )
+            for place, around in zip(places, near, strict=True)
+        ]
+
+
+@lru_cache(maxsize=1)
+def _groups() -> tuple[tuple[str, tuple[int, int]], ...]:
+    return tuple(group for frames in _frames() for group in frames.groups)
+
+
+def _best_of_label(low: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the largest value among the groups of the same label, (groups, candidates)."""
+    labels = np.array([label for label, _ in _groups()])
+    best = np.empty_like(low)
+    for label in LABELS:
+        best[labels == label] = low[labels == label].max(axis=0)
+    return best
+
+
+def _reading(place: tuple[int, int], fits: dict[str, float], sizes: dict[str, tuple[int, int]]) -> LetterReading:
+    """Make the reading of a letter whose box has its middle at (y, x), from correlations and sizes by label."""
+    scores = tuple(sorted(fits.items(), key=lambda item: -item[1]))
+    (y, x), (height, width) = place, sizes[scores[0][0]]
+    x0, y0 = 2 * (x - width // 2), 2 * (y - height // 2)
+    x1, y1 = x0 + 2 * width, y0 + 2 * height
+    # Painting over must leave no edge, and up to half a pixel beside the box may belong to it.
+    box = Box(x0 - 2, y0 - 2, x1 + 2, y1 + 2)
+    return LetterReading(Box(x0 + 3, y0 + 2, x1 - 3, y1 - 2), box, scores, False)

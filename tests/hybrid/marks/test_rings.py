@@ -6,6 +6,7 @@ import pytest
 
 from hybrid.core.types import Box
 from hybrid.marks.rings import (
+    _MARGIN,
     ANGLES,
     CALM_GAIN,
     FLOOR,
@@ -14,6 +15,8 @@ from hybrid.marks.rings import (
     SIDE_PX,
     FieldWindow,
     RingField,
+    _Circles,
+    _find_peaks_of_radius,
     find_rings,
 )
 
@@ -96,17 +99,19 @@ def test_bounds_hold_every_score(seed: int, hidden: Box | None) -> None:
 
 @pytest.mark.parametrize("count", [1, 5])
 @pytest.mark.parametrize("under", [None, 62.0])
-def test_peaks_are_those_of_all_scores(count: int, under: float | None) -> None:
+@pytest.mark.parametrize("radii", [(9, 10, 11), (10,)])
+@pytest.mark.parametrize("least", [0.3, 0.05])
+def test_peaks_are_those_of_all_scores(count: int, under: float | None, radii: tuple[int, ...], least: float) -> None:
     for seed in range(3):
         field, at = RingField(picture(seed)), FieldWindow(20, 0, 150, 100)
         rows, columns = (part.ravel() for part in np.mgrid[0:100, 20:150])
         aside = 0.0 if under is None else 0.035 * np.abs(np.arange(20, 150) - under)
         expected = []
-        for radius in (9, 10, 11):
+        for radius in radii:
             scores = field.scores(rows, columns, [radius]).reshape(100, 130).copy()
             for _ in range(count):
                 row, column = divmod(int((scores - aside).argmax()), 130)
-                if scores[row, column] < 0.3:
+                if scores[row, column] < least:
                     break
                 expected.append((column + 20, row, radius))
                 around = (
@@ -114,9 +119,66 @@ def test_peaks_are_those_of_all_scores(count: int, under: float | None) -> None:
                     slice(max(0, column - radius), column + radius + 1),
                 )
                 scores[around] = 0
-        rings = find_rings(field, at, [9, 10, 11], count, under, least=0.3)
+        rings = find_rings(field, at, radii, count, under, least=least)
         assert expected
         assert sorted((ring.x, ring.y, ring.mid_radius_px) for ring in rings) == sorted(expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_peaks_of_one_radius_are_apart(seed: int) -> None:
+    scores = np.random.default_rng(seed).random((40, 50)).astype(np.float32)
+    left, expected = scores.copy(), []
+    for _ in range(12):
+        row, column = divmod(int(left.argmax()), 50)
+        if left[row, column] < 0.8:
+            break
+        expected.append((row, column, float(left[row, column])))
+        left[max(0, row - 6) : row + 7, max(0, column - 6) : column + 7] = 0
+    assert 5 < len(expected) <= 12
+    # Bounds that are equal are scores already, so the field is not read.
+    bounds = scores.copy(), scores.copy()
+    field = RingField(picture(0))
+    assert _find_peaks_of_radius(field, FieldWindow(0, 0, 50, 40), 6, bounds, 12, 0.8) == expected
+
+
+@pytest.mark.parametrize("radii", [[3], [10], [8, 9]])
+def test_bounds_by_moving_are_those_by_reading(radii: list[int]) -> None:
+    field = RingField(picture(1))
+    inner = FieldWindow(25, 25, 120, 90)
+    circles, far = _Circles.of(tuple(radii)), max(radii) + SIDE_PX
+    moved, read = (bounds(inner, circles, far) for bounds in (field._bounds_by_moving, field._bounds_by_reading))
+    assert all((first == second).all() for first, second in zip(moved, read, strict=True))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planes_are_luma_and_halves_of_differences(seed: int) -> None:
+    import cv2
+
+    pixels = np.random.default_rng(seed).integers(0, 256, (40, 50, 3)).astype(np.uint8)
+    red, green, blue = cv2.split(cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(np.float32))
+    expected = np.stack([0.299 * red + 0.587 * green + 0.114 * blue, red - (green + blue) / 2, (green - blue) / 2])
+    field = RingField(pixels)
+    assert (field.prepared.planes[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN] == expected).all()
+    assert not field.colourless
+
+
+@pytest.mark.parametrize(("x", "y"), [(0, 0), (16, 32), (5, 7), (49, 39)])
+def test_one_coloured_place_makes_a_picture_colourful(x: int, y: int) -> None:
+    pixels = np.full((40, 50, 3), 90, np.uint8)
+    assert RingField(pixels).colourless
+    pixels[y, x] = 255, 0, 0
+    assert not RingField(pixels).colourless
+
+
+def test_a_field_like_another_has_its_planes_and_its_own_hidden_areas() -> None:
+    pixels, hidden = picture(0), [Box(50, 40, 64, 58)]
+    rows, columns = (part.ravel() for part in np.mgrid[30:70, 40:80])
+    first = RingField(pixels)
+    scores = first.scores(rows, columns, [9])
+    like = RingField(pixels, hidden, first)
+    assert (like.scores(rows, columns, [9]) == RingField(pixels, hidden).scores(rows, columns, [9])).all()
+    assert (first.scores(rows, columns, [9]) == scores).all()
+    assert not (like.scores(rows, columns, [9]) == scores).all()
 
 
 def test_radii_that_are_not_consecutive_are_refused() -> None:

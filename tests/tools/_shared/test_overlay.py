@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.core.types import Box
-from tools._shared.overlay import PALETTE, Overlay
+from tools._shared.overlay import PALETTE, Overlay, _blends_as_table, _tint
 
 EDGE = st.floats(-50, 300)
 
@@ -31,7 +31,7 @@ def test_a_mask_is_blended_and_outlined_as_each_pixel_by_itself_would_be(seed: i
     height, width = (int(side) for side in rng.integers(1, 300, 2))
     pixels = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
     rough = cv2.GaussianBlur(rng.normal(size=(height, width)), (0, 0), (0.3, 2, 9)[seed % 3])
-    mask, colour = rough > np.quantile(rough, 0.6), PALETTE[seed % len(PALETTE)]
+    mask, colour = rough > np.quantile(rough, 0.6), (*PALETTE, (20, 60, 100))[seed % 7]
     expected = pixels.copy()
     expected[mask] = (0.55 * pixels[mask].astype(np.float32) + 0.45 * np.array(colour, np.float32)).astype(np.uint8)
     outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
@@ -40,3 +40,19 @@ def test_a_mask_is_blended_and_outlined_as_each_pixel_by_itself_would_be(seed: i
     canvas = Overlay(pixels)
     canvas.mask(mask, colour)
     assert (canvas.pixels == expected).all()
+
+
+def test_a_level_is_blended_as_in_the_table_for_every_colour():
+    levels = np.arange(256, dtype=np.uint8)
+    pixels = np.repeat(levels[None, :, None], 3, axis=2)
+    is_tabled = []
+    for colour in [*PALETTE, *((value, value, value) for value in range(256))]:
+        tinted = np.empty_like(pixels)
+        ink = np.full_like(pixels, colour)
+        _tint(pixels, colour, ink, tinted)
+        expected = (0.55 * pixels.astype(np.float32) + 0.45 * np.array(colour, np.float32)).astype(np.uint8)
+        assert (tinted == expected).all()
+        is_tabled.append(not _blends_as_table(colour))
+    # Some colours need the table because their exact values are whole numbers.
+    assert any(is_tabled)
+    assert not any(is_tabled[: len(PALETTE)])
