@@ -600,6 +600,54 @@ def test_no_gain_is_claimed_if_the_repetitions_of_a_part_weigh_against_it() -> N
     )
 
 
+def test_answering_is_not_the_only_part_if_better_answers_are_significant_too() -> None:
+    # Of Counting a answers 6 of 100; there both have two right answers that the other lacks. With half of the weight,
+    # these 6 hide that b is better on Jigsaw; within the whole they are few.
+    a = {"Jigsaw": "w" * 20 + "r" * 80, "Counting": "wwrrrr" + "a" * 94}
+    result = pair_of(a, {"Jigsaw": "r" * 100, "Counting": "rrwwrr" + "r" * 94})[2]
+    split = result.split
+    assert split is not None
+    assert split.both is not None
+    assert [shown(part) for part in (split.answering, split.both, split.better)] == ["more", "open", "more"]
+    assert replace(result, other_rule=None).claim == "split"
+    words = (
+        "on the 106 questions that both answered +10 points (95% CI -35 to +55), which makes +10 points (95% CI 5 to "
+    )
+    assert words in str(result.fields()["split"])
+
+
+@pytest.mark.parametrize("more_answered", [True, False])
+@pytest.mark.parametrize(
+    ("better", "claim", "words"),
+    [
+        ("more", "split", ", which makes +10 points (95% CI 1 to 20) of the whole, as tasks weigh differently; "),
+        ("less", "split", ", which makes -10 points (95% CI -20 to -1) of the whole, as tasks weigh differently; "),
+        ("open", "", ", which makes +10 points of the whole; "),
+        ("few", "", ", which makes +10 points of the whole; "),
+    ],
+)
+def test_only_one_part_is_named_if_the_other_is_not_significant(
+    better: str, claim: str, words: str, more_answered: bool
+) -> None:
+    solvers: Any = (SimpleNamespace(open=0, solver="mllm"), SimpleNamespace(open=0, solver="controller"))
+    of_better = row(better, value=-0.1 if better == "less" else 0.1)
+    parts = AnswerSplit(row("more"), of_better, row("open", value=0.0), (3, 0), more_answered)
+    result = HeadlinePair(*solvers, (row("more"),), split=parts)
+    assert result.claim == (claim or ("answering" if more_answered else "others"))
+    assert words in str(result.fields()["split"])
+
+
+def test_better_answers_of_no_whole_group_have_an_interval() -> None:
+    solvers: Any = (SimpleNamespace(open=0, solver="mllm"), SimpleNamespace(open=0, solver="controller"))
+    for better, words in (
+        ("more", "by both; better answers contribute +10 points (95% CI 1 to 20); "),
+        ("open", "both; "),
+    ):
+        result = HeadlinePair(*solvers, (row("more"),), split=AnswerSplit(row("more"), row(better), None, (3, 0)))
+        assert words in str(result.fields()["split"])
+        assert result.claim == ("split" if better == "more" else "answering")
+
+
 @pytest.mark.parametrize(
     ("both", "better", "has_two_signs"),
     [
