@@ -180,6 +180,18 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
         ("more", None, ""),
         ("more", split("more", "open"), ""),
         ("few", split("more", "more"), ""),
+        *(
+            (
+                state,
+                split("open", "more" if state == "open" else state),
+                (
+                    "; on the 0 questions that both answered +10 points (95% CI -10 to +10); answering at all "
+                    f"contributes +10 points (95% CI {'-20 to -1' if state == 'less' else '1 to 20'}), as a leaves 3 "
+                    "unanswered, b 0"
+                ),
+            )
+            for state in ("more", "less", "open")
+        ),
         (
             "more",
             split(None, "more"),
