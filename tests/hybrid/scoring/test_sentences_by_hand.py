@@ -229,6 +229,63 @@ def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str,
 
 
 @pytest.mark.parametrize(
+    ("difference", "facts", "text"),
+    [
+        (GAIN, {}, "The specialists alone have accuracy 0.510: tools +20 points (95% CI 10 to 30)."),
+        (
+            GAIN,
+            {"over_all": LOSS, "count": (9, 8)},
+            (
+                "The specialists alone have accuracy 0.510: tools +20 points (95% CI 10 to 30) as a mean over tasks, "
+                "but -20 points (95% CI -30 to -10) over all 40 questions, 8 instead of 9 right."
+            ),
+        ),
+        (
+            OPEN,
+            {"over_all": LOSS, "count": (9, 8)},
+            (
+                "The specialists alone have accuracy 0.510, tools 0.250: no significant difference (95% CI -10 to +30 "
+                "points) as a mean over tasks, but -20 points (95% CI -30 to -10) over all 40 questions, 8 instead of "
+                "9 right."
+            ),
+        ),
+    ],
+)
+def test_a_lead_over_specialists_names_who_leads(difference: Result, facts: dict[str, Any], text: str) -> None:
+    result = pair("tools", difference, values=VALUES, metrics=(METRIC, METRIC), **facts)
+    found = SimpleNamespace(groups=(), repetitions=lambda scored: (scored,))
+    stub: Any = SimpleNamespace(found=found, where_answered=lambda *solvers: (result, {}))
+    assert _Conclusion(stub)._next_to_specialists(ALONE, result.b, "").text == text
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, ""), (2, ", mean of 2 repetitions"), (3, ", mean of 3 repetitions")])
+def test_the_mean_of_a_solver_asked_several_times_is_named(count: int, words: str) -> None:
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(), repetitions=lambda scored: (scored,) * count))
+    assert _Conclusion(stub)._again(ALONE) == words
+
+
+@pytest.mark.parametrize(
+    ("difference", "case", "words"),
+    [
+        (GAIN, "content.alone", "tool output adds 20 points (95% CI 10 to 30)."),
+        (LOSS, "content.alone", "tool output costs 20 points (95% CI 10 to 30)."),
+        (OPEN, "content.alone", "tool output has no significant effect (+10 points, 95% CI -10 to +30)."),
+        (row(0.2), "content.few", "With blank tools: too few questions to show a difference."),
+    ],
+)
+def test_a_tested_effect_of_tool_output_has_a_sign(
+    difference: Result, case: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hybrid.scoring.conclusion.none_said", lambda found, group: False)
+    result = pair("tools", difference)
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=()), part=lambda *about: result, pair=lambda *pair: result)
+    group: Any = SimpleNamespace(alone=None, blank=ALONE, hybrid=result.b)
+    sentence = _Conclusion(stub)._parts(group, ALONE)
+    assert sentence.id == case
+    assert sentence.text.endswith(words)
+
+
+@pytest.mark.parametrize(
     ("values", "best", "words"),
     [
         ({"a": 0.5, "b": 0.4}, {"a"}, ""),
