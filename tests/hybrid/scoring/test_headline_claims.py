@@ -20,6 +20,7 @@ from hybrid.scoring.conclusion_rows import (
     hangs_on_rule,
     is_uneven,
     listed,
+    measure,
     number,
     rule_decides,
     shown,
@@ -402,6 +403,22 @@ def test_the_ends_of_an_interval_have_their_signs(low: float, high: float, ends:
 def test_a_number_reads_as_0_only_if_it_is(value: float, unit: str, words: str, with_sign: str) -> None:
     assert number(value, unit) == words
     assert signed(Result("differences", "difference", unit, value)) == with_sign
+
+
+@pytest.mark.parametrize(
+    ("name", "combine", "denominators", "words"),
+    [
+        ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy (mean of 2 tasks)"),
+        # A task without a question that counts is none of them.
+        ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 0.0}, "accuracy"),
+        ("accuracy_macro", "ratio", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy_macro"),
+    ],
+)
+def test_a_mean_over_tasks_is_named_with_their_number(
+    name: str, combine: Any, denominators: dict[str, float], words: str
+) -> None:
+    cells = tuple(Cell(task, task, 0.0, denominator) for task, denominator in denominators.items())
+    assert measure([Metric(name, 0.0, len(cells), combine, cells)]) == words
 
 
 def test_three_names_of_a_list() -> None:
