@@ -483,6 +483,21 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
     assert rows.pair(a, b).rows == ()
 
 
+def test_the_rows_of_a_pair_are_not_those_of_another_pair() -> None:
+    comparison = compare([solver(name, {"Jigsaw": word * 40}) for name, word in {"a": "w", "b": "r", "c": "r"}.items()])
+    rows = ConclusionRows(comparison, ("differences",))
+    assert {(row.a, row.b) for row in rows.between("differences", ("b", "a"))} == {("b", "a")}
+    # While a section is being computed, its rows are passed on.
+    part = [row for row in rows.of("differences") if row.b == "c"]
+    assert ConclusionRows(comparison, ("differences",), part).of("differences") == tuple(part) != ()
+
+
+def test_without_verdicts_there_is_no_number_of_right_answers() -> None:
+    solvers = [solver(name, {"Jigsaw": "w" * 40}) for name in ("a", "b")]
+    for sections, right in ((("differences", "helped"), (0, 0)), (("differences",), None)):
+        assert ConclusionRows(compare(solvers), sections).pair(*solvers).right == right
+
+
 @pytest.mark.parametrize(
     ("a", "b", "claim", "unanswered"),
     [
