@@ -337,7 +337,8 @@ class _Conclusion:
         pair, silent = self._rows.where_answered(specialist, hybrid)
         # Use the solver's name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
-        answers, rest = _specialists_words(pair, silent, whom, named)
+        repeated = len(self._found.repetitions(specialist)) > 1
+        answers, rest = _specialists_words(pair, silent, whom, named, repeated=repeated)
         lead = "" if pair.state == "open" else f"{whom} "
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest)
 
@@ -419,8 +420,13 @@ def _measure(pair: HeadlinePair) -> str:
     return measure(pair.metrics) if pair.metrics else ""
 
 
-def _specialists_words(pair: HeadlinePair, silent: Mapping[str, Result], whom: str, named: str) -> tuple[str, str]:
-    """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`."""
+def _specialists_words(
+    pair: HeadlinePair, silent: Mapping[str, Result], whom: str, named: str, *, repeated: bool = False
+) -> tuple[str, str]:
+    """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`.
+
+    Of `repeated` specialists, `pair` covers what any repetition answers.
+    """
     metric = _measure(pair)
     if pair.right is None:
         verb, unit = "score" if metric == named else f"have {metric}", ""
@@ -431,7 +437,8 @@ def _specialists_words(pair: HeadlinePair, silent: Mapping[str, Result], whom: s
     if silent:
         row = silent["right b" if unit else "value b"]
         compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
-        answers = f"The specialists alone answer {pair.n} of {how_many(pair.n + (row.n or 0))}; there {compared}"
+        asked = f"{how_many(pair.n + (row.n or 0))}{' in at least one repetition' if repeated else ''}"
+        answers = f"The specialists alone answer {pair.n} of {asked}; there {compared}"
         rest = f"{count_of(row)} right" if unit else format_value(row.value)
         return answers, f". The other {row.n}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""

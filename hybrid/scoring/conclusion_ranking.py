@@ -28,7 +28,7 @@ from hybrid.scoring.conclusion_rows import (
     turned,
     why_no_interval,
 )
-from hybrid.scoring.groups import own_command
+from hybrid.scoring.groups import own_command, role
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.metrics import of_contestants
@@ -123,13 +123,22 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
 
 
 def _where_answered(rows: ConclusionRows, name: str) -> str:
-    """Return the value of a specialist on the questions that it answers; empty for other solvers."""
-    of_solver = {row.quantity: row for row in rows.of("metrics") if row.a == name}
-    if "coverage" not in of_solver:
+    """Return the value of a specialist on the questions that it answers; empty if it answers all, or for other solvers.
+
+    Over repetitions, the number of answered questions is a mean, and the value covers the answered repetitions.
+    """
+    solver = rows.found.named(name)
+    overlap, count = rows.found.overlap(solver), len(rows.found.repetitions(solver))
+    number_answered = float((1 - overlap.silent_share[0])[overlap.present].sum())
+    if role(solver) != "specialist" or not 0 < number_answered < overlap.n:
         return ""
-    value, share = of_solver["value where answered"], of_solver["coverage"]
-    count = f"{round((share.value or 0.0) * (share.n or 0))} of {how_many(share.n or 0)}"
-    return f"{clipped(name, NAME_WIDTH)} answers {count}, on these with {format_value(value.value)}; over all, "
+    metrics = overlap.with_answers().headline(rows.found.rule)
+    if metrics is None:
+        return ""
+    of_all = f"{round(number_answered, 1):.6g} of {how_many(overlap.n)}"
+    again = f" (mean of {count} repetitions)" if count > 1 else ""
+    value = format_value(metrics[0].value)
+    return f"{clipped(name, NAME_WIDTH)} answers {of_all}{again}, on these with {value}; over all, "
 
 
 def _list_unranked(rows: ConclusionRows, values: Sequence[Result]) -> str:

@@ -52,7 +52,10 @@ CONDITIONS: Mapping[Claim, str] = {
     "open": "interval contains or touches 0",
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
-    "answering": "interval excludes 0, but not on the questions that both answered: one of them answered more",
+    "answering": (
+        "interval excludes 0, but not on the questions that both answered, nor that of their part of the whole: one of "
+        "them answered more"
+    ),
     "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
     "split": "another verdict, or by their weights another sign, on the questions that both answered",
     "few": "no interval: questions of one picture, or too few questions",
@@ -186,7 +189,9 @@ class HeadlinePair:
         if of_both == self.state:
             # The two results agree, so the part from answering only adds to the difference, reduces it, or is 0.
             return self.state
-        if self.state == "open" or self.state != shown(self.split.answering):
+        # If the part from better answers is significant too, answering is not the only reason.
+        both_parts = shown(self.split.better) in ("more", "less")
+        if both_parts or self.state == "open" or self.state != shown(self.split.answering):
             return "split"
         return "answering" if self.split.more_answered else "others"
 
@@ -234,15 +239,19 @@ class HeadlinePair:
         if split.both is None:
             what = f"whole group of questions that {split.answering.metric} counts" if split.some_both else "question"
             words = f"no {what} was answered by both"
+            words += f"; better answers contribute {_difference(split.better)}" if split.better.excludes_zero else ""
         else:
             without = ""
             if split.mixed_repetitions:
                 without = " at least once, without their unanswered repetitions,"
                 without = " in every repetition" if split.both_in_every else without
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
+            part = f"{_difference(split.better)} of the whole"
+            weights = f"as {'repetitions' if split.mixed_repetitions else 'tasks'} weigh differently"
             if _sign(split.both) * _sign(split.better) < 0:
-                weights = "repetitions" if split.mixed_repetitions else "tasks"
-                words += f", but {_difference(split.better)} of the whole, as {weights} weigh differently"
+                words += f", but {part}, {weights}"
+            elif split.better.excludes_zero and not split.both.excludes_zero:
+                words += f", which makes {part}, {weights}"
             elif signed(split.better) != signed(split.both):
                 words += f", which makes {signed(split.better)} of the whole"
         of_a, of_b = (f"{round(count, 1):.6g}" for count in split.unanswered)

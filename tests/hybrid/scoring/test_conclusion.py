@@ -14,7 +14,7 @@ from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion import cases, conclusion
+from hybrid.scoring.conclusion import ORDER, cases, conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
@@ -143,6 +143,13 @@ BY_HAND = {
 
 def test_every_case_is_walked() -> None:
     assert {case for value in TABLE.values() for case in value.cases if case != "limits"} | BY_HAND == set(cases())
+
+
+def test_cases_are_listed_in_the_order_printed() -> None:
+    sentences = list(dict.fromkeys(case.partition(".")[0] for case in cases()))
+    assert sentences == [sentence for sentence in ORDER if sentence in sentences]
+    assert sentences[:4] == ["nothing", "pooled", "gain", "called"]
+    assert sentences[-1] == "limits"
 
 
 @pytest.fixture
@@ -347,7 +354,9 @@ def test_a_lead_where_one_repetition_of_the_specialists_answers_is_a_lead(synthe
     run = synthetic_runs.from_letters(tmp_path / "real", by_solver, costing=synthetic_runs.calling)
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "specialists.others" not in by_id
-    assert "that both answered at least once, without their unanswered repetitions" in by_id["specialists.more"]
+    said = by_id["specialists.more"]
+    assert said.startswith("The specialists alone answer 200 of 220 questions in at least one repetition; there they ")
+    assert "that both answered at least once, without their unanswered repetitions" in said
 
 
 def test_questions_of_one_picture_have_no_interval_and_say_so() -> None:

@@ -20,6 +20,7 @@ from hybrid.scoring.conclusion_rows import (
     hangs_on_rule,
     is_uneven,
     listed,
+    measure,
     number,
     rule_decides,
     shown,
@@ -180,6 +181,18 @@ def test_a_waiting_pair_names_the_command_of_the_run_that_is_not_finished() -> N
         ("more", None, ""),
         ("more", split("more", "open"), ""),
         ("few", split("more", "more"), ""),
+        *(
+            (
+                state,
+                split("open", "more" if state == "open" else state),
+                (
+                    "; on the 0 questions that both answered +10 points (95% CI -10 to +10); answering at all "
+                    f"contributes +10 points (95% CI {'-20 to -1' if state == 'less' else '1 to 20'}), as a leaves 3 "
+                    "unanswered, b 0"
+                ),
+            )
+            for state in ("more", "less", "open")
+        ),
         (
             "more",
             split(None, "more"),
@@ -392,6 +405,22 @@ def test_a_number_reads_as_0_only_if_it_is(value: float, unit: str, words: str, 
     assert signed(Result("differences", "difference", unit, value)) == with_sign
 
 
+@pytest.mark.parametrize(
+    ("name", "combine", "denominators", "words"),
+    [
+        ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy (mean of 2 tasks)"),
+        # A task without a question that counts is none of them.
+        ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 0.0}, "accuracy"),
+        ("accuracy_macro", "ratio", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy_macro"),
+    ],
+)
+def test_a_mean_over_tasks_is_named_with_their_number(
+    name: str, combine: Any, denominators: dict[str, float], words: str
+) -> None:
+    cells = tuple(Cell(task, task, 0.0, denominator) for task, denominator in denominators.items())
+    assert measure([Metric(name, 0.0, len(cells), combine, cells)]) == words
+
+
 def test_three_names_of_a_list() -> None:
     assert (listed(["a", "b", "c"]), listed(["a", "b", "c", "d"])) == ("a, b, c", "a, b, c and 1 more")
 
@@ -452,6 +481,21 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
     assert rows.pair(a, b).rows == pair.rows != ()
     rows._by_section = {"differences": tuple(row for row in differences if row.quantity != "helped" or row.group)}
     assert rows.pair(a, b).rows == ()
+
+
+def test_the_rows_of_a_pair_are_not_those_of_another_pair() -> None:
+    comparison = compare([solver(name, {"Jigsaw": word * 40}) for name, word in {"a": "w", "b": "r", "c": "r"}.items()])
+    rows = ConclusionRows(comparison, ("differences",))
+    assert {(row.a, row.b) for row in rows.between("differences", ("b", "a"))} == {("b", "a")}
+    # While a section is being computed, its rows are passed on.
+    part = [row for row in rows.of("differences") if row.b == "c"]
+    assert ConclusionRows(comparison, ("differences",), part).of("differences") == tuple(part) != ()
+
+
+def test_without_verdicts_there_is_no_number_of_right_answers() -> None:
+    solvers = [solver(name, {"Jigsaw": "w" * 40}) for name in ("a", "b")]
+    for sections, right in ((("differences", "helped"), (0, 0)), (("differences",), None)):
+        assert ConclusionRows(compare(solvers), sections).pair(*solvers).right == right
 
 
 @pytest.mark.parametrize(
@@ -598,6 +642,54 @@ def test_no_gain_is_claimed_if_the_repetitions_of_a_part_weigh_against_it() -> N
     assert ", but +12 points (95% CI 7 to 17) of the whole, as repetitions weigh differently; " in str(
         pair.fields()["split"]
     )
+
+
+def test_answering_is_not_the_only_part_if_better_answers_are_significant_too() -> None:
+    # Of Counting a answers 6 of 100; there both have two right answers that the other lacks. With half of the weight,
+    # these 6 hide that b is better on Jigsaw; within the whole they are few.
+    a = {"Jigsaw": "w" * 20 + "r" * 80, "Counting": "wwrrrr" + "a" * 94}
+    result = pair_of(a, {"Jigsaw": "r" * 100, "Counting": "rrwwrr" + "r" * 94})[2]
+    split = result.split
+    assert split is not None
+    assert split.both is not None
+    assert [shown(part) for part in (split.answering, split.both, split.better)] == ["more", "open", "more"]
+    assert replace(result, other_rule=None).claim == "split"
+    words = (
+        "on the 106 questions that both answered +10 points (95% CI -35 to +55), which makes +10 points (95% CI 5 to "
+    )
+    assert words in str(result.fields()["split"])
+
+
+@pytest.mark.parametrize("more_answered", [True, False])
+@pytest.mark.parametrize(
+    ("better", "claim", "words"),
+    [
+        ("more", "split", ", which makes +10 points (95% CI 1 to 20) of the whole, as tasks weigh differently; "),
+        ("less", "split", ", which makes -10 points (95% CI -20 to -1) of the whole, as tasks weigh differently; "),
+        ("open", "", ", which makes +10 points of the whole; "),
+        ("few", "", ", which makes +10 points of the whole; "),
+    ],
+)
+def test_only_one_part_is_named_if_the_other_is_not_significant(
+    better: str, claim: str, words: str, more_answered: bool
+) -> None:
+    solvers: Any = (SimpleNamespace(open=0, solver="mllm"), SimpleNamespace(open=0, solver="controller"))
+    of_better = row(better, value=-0.1 if better == "less" else 0.1)
+    parts = AnswerSplit(row("more"), of_better, row("open", value=0.0), (3, 0), more_answered)
+    result = HeadlinePair(*solvers, (row("more"),), split=parts)
+    assert result.claim == (claim or ("answering" if more_answered else "others"))
+    assert words in str(result.fields()["split"])
+
+
+def test_better_answers_of_no_whole_group_have_an_interval() -> None:
+    solvers: Any = (SimpleNamespace(open=0, solver="mllm"), SimpleNamespace(open=0, solver="controller"))
+    for better, words in (
+        ("more", "by both; better answers contribute +10 points (95% CI 1 to 20); "),
+        ("open", "both; "),
+    ):
+        result = HeadlinePair(*solvers, (row("more"),), split=AnswerSplit(row("more"), row(better), None, (3, 0)))
+        assert words in str(result.fields()["split"])
+        assert result.claim == ("split" if better == "more" else "answering")
 
 
 @pytest.mark.parametrize(

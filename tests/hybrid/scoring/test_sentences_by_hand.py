@@ -1,18 +1,19 @@
 """Sentences of a conclusion about hand-written pairs: of several solvers, next to specialists, and of a ranking."""
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hybrid.core.types import Cell, Metric
-from hybrid.scoring.compare import SolverPair
+from hybrid.scoring.compare import SolverPair, compare
 from hybrid.scoring.conclusion import _Conclusion, _of_gains, _several, _specialists_words
 from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested
-from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, turned
+from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, HeadlinePair, turned
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import letters, solver
 
 Ends = tuple[float, float] | None
 ALONE, METRIC = solver("mllm", {"Jigsaw": "r"}), Metric("accuracy", 0.5, 1, "ratio", (Cell("", "q", 1.0, 1.0),))
@@ -228,6 +229,63 @@ def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str,
 
 
 @pytest.mark.parametrize(
+    ("difference", "facts", "text"),
+    [
+        (GAIN, {}, "The specialists alone have accuracy 0.510: tools +20 points (95% CI 10 to 30)."),
+        (
+            GAIN,
+            {"over_all": LOSS, "count": (9, 8)},
+            (
+                "The specialists alone have accuracy 0.510: tools +20 points (95% CI 10 to 30) as a mean over tasks, "
+                "but -20 points (95% CI -30 to -10) over all 40 questions, 8 instead of 9 right."
+            ),
+        ),
+        (
+            OPEN,
+            {"over_all": LOSS, "count": (9, 8)},
+            (
+                "The specialists alone have accuracy 0.510, tools 0.250: no significant difference (95% CI -10 to +30 "
+                "points) as a mean over tasks, but -20 points (95% CI -30 to -10) over all 40 questions, 8 instead of "
+                "9 right."
+            ),
+        ),
+    ],
+)
+def test_a_lead_over_specialists_names_who_leads(difference: Result, facts: dict[str, Any], text: str) -> None:
+    result = pair("tools", difference, values=VALUES, metrics=(METRIC, METRIC), **facts)
+    found = SimpleNamespace(groups=(), repetitions=lambda scored: (scored,))
+    stub: Any = SimpleNamespace(found=found, where_answered=lambda *solvers: (result, {}))
+    assert _Conclusion(stub)._next_to_specialists(ALONE, result.b, "").text == text
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, ""), (2, ", mean of 2 repetitions"), (3, ", mean of 3 repetitions")])
+def test_the_mean_of_a_solver_asked_several_times_is_named(count: int, words: str) -> None:
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(), repetitions=lambda scored: (scored,) * count))
+    assert _Conclusion(stub)._again(ALONE) == words
+
+
+@pytest.mark.parametrize(
+    ("difference", "case", "words"),
+    [
+        (GAIN, "content.alone", "tool output adds 20 points (95% CI 10 to 30)."),
+        (LOSS, "content.alone", "tool output costs 20 points (95% CI 10 to 30)."),
+        (OPEN, "content.alone", "tool output has no significant effect (+10 points, 95% CI -10 to +30)."),
+        (row(0.2), "content.few", "With blank tools: too few questions to show a difference."),
+    ],
+)
+def test_a_tested_effect_of_tool_output_has_a_sign(
+    difference: Result, case: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hybrid.scoring.conclusion.none_said", lambda found, group: False)
+    result = pair("tools", difference)
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=()), part=lambda *about: result, pair=lambda *pair: result)
+    group: Any = SimpleNamespace(alone=None, blank=ALONE, hybrid=result.b)
+    sentence = _Conclusion(stub)._parts(group, ALONE)
+    assert sentence.id == case
+    assert sentence.text.endswith(words)
+
+
+@pytest.mark.parametrize(
     ("values", "best", "words"),
     [
         ({"a": 0.5, "b": 0.4}, {"a"}, ""),
@@ -248,23 +306,35 @@ def test_the_first_by_another_count_is_named_if_it_differs(
     assert _first_of(values, best) == words
 
 
+def where_answered(**answers: str) -> dict[str, str]:
+    """Return by solver the words on what it answers of these letters; all but `mllm` are specialists."""
+    role = {"role": "specialist"}
+    manifest = {"identity": {}, "solvers": {name: role for name in answers if name != "mllm"}}
+    folder: Any = SimpleNamespace(path=Path("run"), manifest=manifest)
+    solvers = [solver(name, {"Jigsaw": letters(answer)}, folder=folder) for name, answer in answers.items()]
+    rows = ConclusionRows(compare(solvers), ())
+    return {name: _where_answered(rows, name) for name in answers}
+
+
 def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
-    """Several specialists differ in what they answer; a solver without such rows answers all or nothing."""
-    facts = [
-        ("depth", "value", 0.5, 40),
-        ("depth", "value where answered", 0.625, 16),
-        ("depth", "coverage", 0.4, 40),
-        ("sizes", "value where answered", 0.9, 20),
-        ("sizes", "coverage", 0.5, 40),
-        ("mllm", "value", 0.7, 40),
-    ]
-    rows = [row(value, quantity=quantity, a=name, n=n) for name, quantity, value, n in facts]
-    stub: Any = SimpleNamespace(of={"metrics": rows}.__getitem__)
-    assert {name: _where_answered(stub, name) for name, *_ in facts} == {
+    """Several specialists differ in what they answer; the model alone and a specialist that answers all have none."""
+    assert where_answered(depth="10r6w24a", sizes="18r2w20u", mllm="28r2w10a") == {
         "depth": "depth answers 16 of 40 questions, on these with 0.625; over all, ",
         "sizes": "sizes answers 20 of 40 questions, on these with 0.900; over all, ",
         "mllm": "",
     }
+    assert where_answered(depth="10r30w", sizes="40a") == {"depth": "", "sizes": ""}
+
+
+def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
+    # 20 and 15 answers to 25 questions: 15 are right, 5 in one of two repetitions, and 5 wrong.
+    repeated = {"specialist": "20r20a1f", "specialist@2": "10a5r10w15a1f"}
+    assert where_answered(**repeated)["specialist"] == (
+        "specialist answers 17.5 of 40 questions (mean of 2 repetitions), on these with 0.700; over all, "
+    )
+    # The second repetition answers all, so the specialist does not answer only some in every repetition.
+    in_all = where_answered(**{"specialist": "20r20a", "specialist@2": "20r20w"})["specialist"]
+    assert in_all == "specialist answers 30 of 40 questions (mean of 2 repetitions), on these with 0.500; over all, "
 
 
 A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b="best")
