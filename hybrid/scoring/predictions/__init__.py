@@ -2,17 +2,14 @@
 
 Each format has one module: `vlmevalkit` (sheets, tsv, xlsx and csv), `lmms_eval` (sample logs, jsonl), `inspect` (logs,
 eval and json), `every_eval_ever`, `flat` (ids and answers). Each recognises its files by columns or fields, not by
-name. `join` matches the rows to the benchmark's questions; to add a format, add a module to `READERS`.
+name. `join` matches the rows to the benchmark's questions; to add a format, add a module to `recognise`.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hybrid.scoring.predictions import every_eval_ever, flat, inspect, lmms_eval, vlmevalkit
 from hybrid.scoring.predictions.base import Recognised
-
-READERS = (vlmevalkit.read, lmms_eval.read, inspect.read, every_eval_ever.read, flat.read)
 
 FORMATS = (
     "VLMEvalKit sheets (.tsv, .xlsx, .csv), lmms-eval sample logs (.jsonl), Inspect logs (.eval, .json), files of "
@@ -27,7 +24,10 @@ def recognise(path: Path) -> Recognised | None:
         DataError: an unusable file of a known format; the message names file and row.
         UsageError: a folder with several sets of predictions.
     """
-    for read in READERS:
+    # Imported here, because every run shows scores, and few of predictions.
+    from hybrid.scoring.predictions import every_eval_ever, flat, inspect, lmms_eval, vlmevalkit
+
+    for read in (vlmevalkit.read, lmms_eval.read, inspect.read, every_eval_ever.read, flat.read):
         if (recognised := read(path)) is not None:
             return recognised
     return None

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 from hybrid.benchmarks.base import Benchmark, PredictedRow, Prediction
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.benchmarks.questions.index import CIRCULAR_STEP
 from hybrid.core.errors import DataError
 from hybrid.core.image_clusters import PICTURE, cluster_by_pictures
 from hybrid.core.types import Question, base_id
@@ -161,6 +160,8 @@ def prediction_of(row: PredictedRow, question: Question) -> Prediction:
 
 def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
     """Raise `DataError` for a row of a circular data set whose index is not an id in the data."""
+    from hybrid.benchmarks.questions.index import CIRCULAR_STEP
+
     for row in rows:
         if row.index is not None and row.index >= CIRCULAR_STEP:
             raise DataError(
@@ -171,6 +172,8 @@ def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
 
 def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -> Mapping[str, str]:
     """Map each row's location to the question with the row's index as id; empty if any such row contradicts it."""
+    from hybrid.benchmarks.questions.index import CIRCULAR_STEP
+
     by_location: dict[str, str] = {}
     for row in rows:
         if row.index is None:
