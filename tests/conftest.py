@@ -4,6 +4,7 @@ import functools
 import gc
 import importlib
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -95,7 +96,15 @@ def _see(event: str, args: tuple[object, ...]) -> None:
             UNMARKED.append(f"{event} {program}")
 
 
-sys.addaudithook(_see)
+# Marks of files whose tests are all left out. Such a file is not imported, as its libraries take up to 3 s of CPU time.
+LEFT_OUT = re.compile(r"^pytestmark = .*\bpytest\.mark\.(?:system|slow|gpu)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip such a file unless it is named or another selection is made with `-m`."""
+    if collection_path.suffix != ".py" or config.getoption("markexpr") not in config.getini("addopts"):
+        return None
+    return LEFT_OUT.search(collection_path.read_text()) is not None or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -108,9 +117,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage again, but freeze the objects made during collection."""
+    """Collect garbage again, but freeze the objects made during collection; begin to watch."""
     gc.enable()
     gc.freeze()
+    # Not earlier, because every import calls it.
+    sys.addaudithook(_see)
 
 
 class ByFileAndPage(LoadFileScheduling):
