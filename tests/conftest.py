@@ -127,16 +127,29 @@ def pytest_collection_finish() -> None:
 class ByFileAndPage(LoadFileScheduling):
     """Keep a file in one process, but send each page of the documentation to a free one; begin with long files.
 
-    One page takes longer than most files and would keep one process busy after the other has finished.
+    One page takes longer than most files and would keep one process busy after the other has finished. Files of a
+    folder use the same libraries and fixtures, so a process takes a folder that another one began only if no other is
+    left.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if "::test_every_runnable_block_of_a_page_runs[" in nodeid else super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        largest = max(self.workqueue, key=lambda scope: ("::" in scope, len(self.workqueue[scope])))
-        self.workqueue.move_to_end(largest, last=False)
+        elsewhere = {
+            _folder_of(scope) for other, units in self.assigned_work.items() if other is not node for scope in units
+        }
+        own = {_folder_of(scope) for scope in self.assigned_work.get(node, ())}
+
+        def rank(scope: str) -> tuple[bool, bool, int]:
+            return "::" in scope, _folder_of(scope) not in elsewhere - own, len(self.workqueue[scope])
+
+        self.workqueue.move_to_end(max(self.workqueue, key=rank), last=False)
         super()._assign_work_unit(node)
+
+
+def _folder_of(scope: str) -> str:
+    return scope.partition("::")[0].rpartition("/")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileAndPage | None:
