@@ -89,7 +89,8 @@ def _importing() -> bool:
 
 
 def _see(event: str, args: tuple[object, ...]) -> None:
-    if event in STARTS and WATCHED:
+    # In this order, because at the exit of the interpreter both names are gone.
+    if WATCHED and event in STARTS:
         program = str(args[0]) if args else ""
         # The package and its libraries call these programs once per process, so the first test would be blamed for all.
         if program not in ("git", "uname") and not _importing():
