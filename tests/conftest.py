@@ -4,6 +4,7 @@ import functools
 import gc
 import importlib
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -88,14 +89,23 @@ def _importing() -> bool:
 
 
 def _see(event: str, args: tuple[object, ...]) -> None:
-    if event in STARTS and WATCHED:
+    # In this order, because at the exit of the interpreter both names are gone.
+    if WATCHED and event in STARTS:
         program = str(args[0]) if args else ""
         # The package and its libraries call these programs once per process, so the first test would be blamed for all.
         if program not in ("git", "uname") and not _importing():
             UNMARKED.append(f"{event} {program}")
 
 
-sys.addaudithook(_see)
+# Marks of files whose tests are all left out. Such a file is not imported, as its libraries take up to 3 s of CPU time.
+LEFT_OUT = re.compile(r"^pytestmark = .*\bpytest\.mark\.(?:system|slow|gpu)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip such a file unless it is named or another selection is made with `-m`."""
+    if collection_path.suffix != ".py" or config.getoption("markexpr") not in config.getini("addopts"):
+        return None
+    return LEFT_OUT.search(collection_path.read_text()) is not None or None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -108,24 +118,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage again, but freeze the objects made during collection."""
+    """Collect garbage again, but freeze the objects made during collection; begin to watch."""
     gc.enable()
     gc.freeze()
+    # Not earlier, because every import calls it.
+    sys.addaudithook(_see)
 
 
 class ByFileAndPage(LoadFileScheduling):
     """Keep a file in one process, but send each page of the documentation to a free one; begin with long files.
 
-    One page takes longer than most files and would keep one process busy after the other has finished.
+    One page takes longer than most files and would keep one process busy after the other has finished. Files of a
+    folder use the same libraries and fixtures, so a process takes a folder that another one began only if no other is
+    left.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid if "::test_every_runnable_block_of_a_page_runs[" in nodeid else super()._split_scope(nodeid)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        largest = max(self.workqueue, key=lambda scope: ("::" in scope, len(self.workqueue[scope])))
-        self.workqueue.move_to_end(largest, last=False)
+        elsewhere = {
+            _folder_of(scope) for other, units in self.assigned_work.items() if other is not node for scope in units
+        }
+        own = {_folder_of(scope) for scope in self.assigned_work.get(node, ())}
+
+        def rank(scope: str) -> tuple[bool, bool, int]:
+            return "::" in scope, _folder_of(scope) not in elsewhere - own, len(self.workqueue[scope])
+
+        self.workqueue.move_to_end(max(self.workqueue, key=rank), last=False)
         super()._assign_work_unit(node)
+
+
+def _folder_of(scope: str) -> str:
+    return scope.partition("::")[0].rpartition("/")[0]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileAndPage | None:

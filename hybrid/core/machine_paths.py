@@ -61,12 +61,15 @@ def hide_paths_in_step(step: Step) -> Step:
     """Shorten the paths in the name of a step's model and in its error; arguments, replies and tool output stay."""
     if step.kind != "model" and step.fault is None:
         return step
+    name = hide_paths(step.name) if step.kind == "model" else step.name
+    # Most steps of a model stay as they are; a copy takes longer than the check.
+    if step.fault is None and name == step.name and "model" not in step.data:
+        return step
     data = dict(step.data)
     if step.kind == "model" and "model" in data:
         data["model"] = hide_paths_in(data["model"])
     if step.fault is not None:
         data = {key: value if key == "args" else hide_paths_in(value) for key, value in data.items()}
-    name = hide_paths(step.name) if step.kind == "model" else step.name
     return replace(step, name=name, data=data, text=step.text if step.fault is None else hide_paths(step.text))
 
 

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -40,12 +41,19 @@ def as_json(values: Any) -> str:
         return json.dumps(_finite(values), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
 
 
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """Return the names of the fields of a dataclass; None for another type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else None
+
+
 def _plain(value: Any) -> Any:
     """Convert a value that JSON lacks; `json` calls this for each, which is much faster than `asdict`."""
     if isinstance(value, Result):
         return value.as_json()
-    if is_dataclass(value):
-        return vars(value) if hasattr(value, "__dict__") else {f.name: getattr(value, f.name) for f in fields(value)}
+    kind: Any = type(value)
+    if (names := _field_names(kind)) is not None:
+        return vars(value) if hasattr(value, "__dict__") else {name: getattr(value, name) for name in names}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):

@@ -86,7 +86,7 @@ class QuestionBook:
         sampled: frozenset[str] = frozenset(),
         questions: Mapping[str, AnyQuestion] | None = None,
     ) -> None:
-        self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark)
+        self._benchmark: Benchmark = load("hybrid.benchmarks", benchmark).with_texts_read()
         self._pictures = pictures
         self._sampled = sampled
         self._again = commands_again(solvers)
@@ -164,10 +164,12 @@ def commands_again(solvers: Sequence[Scored]) -> dict[str, tuple[str, str]]:
         if outside and not data.is_absolute() and data.exists() and data != Path():
             # The data folder was named relative to the working directory and cannot be found from the run's folder.
             place_note += f"; add --data DIR for the folder {data.name}"
+        # Only the id differs from question to question; quoting all words would take ten times as long.
+        start = shlex.join(("hybrid", "run", "--config", run, "--solver", word(solver), "--only"))
+        end = shlex.join(("--out", f"{run}-again", "--debug"))
         for score in solver.scores:
-            words = ("hybrid", "run", "--config", run, "--solver", word(solver), "--only", score.id)
-            command = shlex.join((*words, "--out", f"{run}-again", "--debug"))
-            commands.setdefault(score.id, (command, place_note))
+            if score.id not in commands:
+                commands[score.id] = (f"{start} {shlex.quote(score.id)} {end}", place_note)
     return commands
 
 

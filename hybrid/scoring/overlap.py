@@ -407,8 +407,9 @@ class Overlap:
         For a share only the questions with a positive denominator count.
         """
         under = np.ones(len(above)) if below is None else below
-        cells = map(Cell, repeat(""), self.unit[self.kept], above.tolist(), under.tolist())
-        valid = tuple(cell for cell in cells if cell.denominator > 0 or not share)
+        counted = under > 0 if share else np.ones(len(under), bool)
+        columns = (self.unit[self.kept][counted], above[counted].tolist(), under[counted].tolist())
+        valid = tuple(map(Cell, repeat(""), *columns))
         # Computed here because `combine` would sort the cells.
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, len(valid), "ratio", valid, share)

@@ -126,9 +126,9 @@ class Scored:
         """The metrics under the chosen rule."""
         return self.counted[self.unanswered].metrics
 
-    @property
+    @cached_property
     def failed(self) -> int:
-        """Number of questions that failed."""
+        """Number of questions that failed; cached because the title of every table states it."""
         return sum(score.outcome.failed for score in self.scores)
 
     @property

@@ -53,6 +53,10 @@ class RuleTable:
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
     # Tools that could not be imported; their rules are missing.
     notes: tuple[str, ...] = ()
+    # The rules by the three routes of a prompt: a report asks for every prompt of a run, and these have few routes.
+    _known: dict[tuple[str, ...], tuple[RuleEntry, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def rules_for(self, prompt: Prompt) -> tuple[RuleEntry, ...]:
         """Return the rules to ask about a prompt, in order.
@@ -60,15 +64,19 @@ class RuleTable:
         The task of a row in a question file may equal a benchmark's route by coincidence; then only external rules are
         asked.
         """
-        routes = tuple(dict.fromkeys((prompt.route, prompt.fallback_route)))
-        entries: list[RuleEntry] = []
-        if prompt.task_route and prompt.task_route not in routes:
-            entries += self._outside_rules(prompt.task_route)
-        for route in routes:
-            entries += self._outside_rules(route)
-            if route in self.rules:
-                entries.append(RuleEntry(self.rules[route], route))
-        return tuple(entries)
+        routes = (prompt.route, prompt.fallback_route, prompt.task_route)
+        if routes not in self._known:
+            self._known[routes] = tuple(self._find_rules(*routes))
+        return self._known[routes]
+
+    def _find_rules(self, route: str, fallback: str, task: str) -> Iterator[RuleEntry]:
+        routes = tuple(dict.fromkeys((route, fallback)))
+        if task and task not in routes:
+            yield from self._outside_rules(task)
+        for name in routes:
+            yield from self._outside_rules(name)
+            if name in self.rules:
+                yield RuleEntry(self.rules[name], name)
 
     def _outside_rules(self, route: str) -> Iterator[RuleEntry]:
         return (RuleEntry(rule, route, owner) for owner, rule in self.outside.get(route, {}).items())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from statistics import NormalDist
@@ -97,19 +97,36 @@ def power_of(design: Design, difference: float, discordant: float, level: float 
 
     `discordant` is the share of questions on which exactly one solver is right; `level` is the two-sided error.
     """
+    return sum(itertools.islice(_detections(design, difference, discordant, level), draws)) / draws
+
+
+def _detections(design: Design, difference: float, discordant: float, level: float) -> Iterator[bool]:
+    """Yield for each simulated set of answers whether `contrast` finds the difference."""
     rng, rows = np.random.default_rng(0), design.rows
-    up, down, detections = (discordant + difference) / 2, (discordant - difference) / 2, 0
-    for _ in range(draws):
+    up, down = (discordant + difference) / 2, (discordant - difference) / 2
+    while True:
         uniform = rng.random(len(rows.denominator))
         worse, better = (rows.with_numerators(flags * rows.denominator) for flags in (uniform > 1 - down, uniform < up))
         scatter = paired_difference(worse, better, design.how).scatter
-        detections += scatter is not None and scatter.p_value() < level
-    return detections / draws
+        yield scatter is not None and scatter.p_value() < level
+
+
+@cache
+def has_power(
+    design: Design, difference: float, discordant: float, power: float, level: float = 0.05, draws: int = DRAWS
+) -> bool:
+    """Return whether `power_of` is at least `power`; stop at the first draw after which the rest decides nothing."""
+    found = missed = 0
+    for is_found in itertools.islice(_detections(design, difference, discordant, level), draws):
+        found, missed = found + is_found, missed + (not is_found)
+        if found / draws >= power or (draws - missed) / draws < power:
+            break
+    return found / draws >= power
 
 
 def _finds(design: Design, difference: float, discordant: float, power: float, level: float) -> bool:
     if design.estimate.layout.freedom < MANY:
-        return power_of(design, difference, discordant, level) >= power
+        return has_power(design, difference, discordant, power, level)
     root = NormalDist().inv_cdf(1 - level / 2) * math.sqrt(discordant)
     root += NormalDist().inv_cdf(power) * math.sqrt(discordant - difference**2)
     return root * math.sqrt(design.estimate.layout.unit) <= abs(difference)

@@ -12,26 +12,21 @@ from tests.tables import cases
 # The default selection tests every n-th behaviour.
 EVERY = 9
 ALL = behaviours()
-FAST = ALL[::EVERY]
 # Google's client warns about an unknown finish reason.
 pytestmark = pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason:UserWarning")
 PAGE = Path(__file__).parents[2] / "bench" / "results" / "conformity.md"
 
 
-def name_of(behaviour: Behaviour) -> str:
-    return behaviour.name
-
-
-@pytest.mark.parametrize("behaviour", FAST, ids=name_of)
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        pytest.param(item, id=item.name, marks=() if place % EVERY == 0 else pytest.mark.system)
+        for place, item in enumerate(ALL)
+    ],
+)
 def test_a_behaviour_comes_to_what_is_wanted(behaviour: Behaviour, tmp_path: Path) -> None:
     result = measured(behaviour, tmp_path / "run")
     assert result.kind != "failed", result.details
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("behaviour", [item for item in ALL if item not in FAST], ids=name_of)
-def test_every_other_one_does(behaviour: Behaviour, tmp_path: Path) -> None:
-    test_a_behaviour_comes_to_what_is_wanted(behaviour, tmp_path)
 
 
 def test_each_has_a_name_and_a_report_or_was_tried_here_and_stands_on_the_page() -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +55,14 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             _touched.append(f"{event} {text[:200]}")
 
 
-sys.addaudithook(_audit)
+# Called by the first test, because a hook cannot be removed and slows down every other file of its process.
+add_hook = cache(partial(sys.addaudithook, _audit))
 
 
 @contextmanager
 def touched() -> Iterator[list[str]]:
     """Record opened files with the planted name, and started connections and processes."""
+    add_hook()
     _touched.clear()
     _watching[0] = True
     try:

@@ -4,10 +4,10 @@ import dataclasses
 import itertools
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.tables import stored
 from tests.tools.tiny_checkpoints import Checkpoints
@@ -58,7 +58,9 @@ class Drawn:
         self._inverse = model._checkpoint.model_type == "depth_pro" or not model.metric
         self._bands, self._edge = bands_m, edge_px
 
-    def __call__(self, pixel_values: torch.Tensor) -> SimpleNamespace:
+    def __call__(self, pixel_values: Any) -> SimpleNamespace:
+        import torch
+
         count, _, height, width = pixel_values.shape
         near, middle, far = self._bands
         third, edge = width / 3, self._edge
@@ -96,6 +98,8 @@ def test_a_map_is_enlarged_with_corners_or_edges_on_each_other_as_by_its_authors
     depth_checkpoint: Checkpoints, family: str
 ):
     """Aligned corners keep the outermost steps of a ramp; aligned edges begin with half a step of the input."""
+    import torch
+
     model = DepthModel(str(depth_checkpoint(family)), "cpu")
     model._border = lambda side: 0  # type: ignore[method-assign]
     ramp = torch.arange(1.0, 5.0)[None, None].expand(1, 4, 4)

@@ -3,7 +3,6 @@
 import cv2
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -159,6 +158,8 @@ def test_clipseg_takes_words(things_checkpoint: Checkpoints):
 @pytest.mark.parametrize("size", [(3000, 4000), (1999, 3001), (90, 120)])
 def test_a_mask_is_enlarged_pixel_centre_on_pixel_centre(things_checkpoint: Checkpoints, size: tuple[int, int]):
     """Above 2,048 px the mask of the reduced picture is enlarged with aligned edges, as in Pillow."""
+    import torch
+
     model = segmenter(str(things_checkpoint("sam2")), "cpu")
     scale = min(1.0, 2048 / max(size))
     seen = (round(size[0] * scale), round(size[1] * scale))

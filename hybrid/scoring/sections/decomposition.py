@@ -48,6 +48,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from statistics import fmean
 from typing import Final
 
@@ -223,9 +224,11 @@ def _share(name: str, questions: Sequence[ToolQuestion], above: Floats, below: F
 
 def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: Floats, averaging: Combine) -> Metric:
     """Return a ratio over questions with a positive denominator; tasks are strata if they have equal weight."""
-    strata = (question.task if averaging == "mean_of_ratios" else "" for question in questions)
-    clusters = (question.cluster for question in questions)
-    cells = Cells(cell for cell in map(Cell, strata, clusters, above.tolist(), below.tolist()) if cell.denominator > 0)
+    places = np.flatnonzero(below > 0)
+    counted = [questions[place] for place in places.tolist()]
+    strata = [question.task for question in counted] if averaging == "mean_of_ratios" else repeat("")
+    clusters = [question.cluster for question in counted]
+    cells = Cells(map(Cell, strata, clusters, above[places].tolist(), below[places].tolist()))
     return Metric(name, combine(cells, averaging), len(cells), averaging, cells)
 
 

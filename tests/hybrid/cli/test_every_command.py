@@ -5,6 +5,7 @@ import itertools
 import os
 import stat
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,14 +37,14 @@ WORKING = frozenset(
 )
 
 
-def of_all(*leave_out: Words) -> Any:
-    """Return a case per command except those named, with its words as the id; one of `WORKING` is a system test."""
+def of_all(*leave_out: Words, having: Callable[[Words], object] = bool) -> Any:
+    """Return a case per command except those named and those that have nothing to try; `WORKING` are system tests."""
     return pytest.mark.parametrize(
         "words",
         [
             pytest.param(words, id=" ".join(words), marks=[pytest.mark.system] if words in WORKING else [])
             for words in TREE
-            if words not in leave_out
+            if words not in leave_out and having(words)
         ],
     )
 
@@ -118,9 +119,9 @@ def told_well(result: Any, what: str) -> None:
         )
 
 
-def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, str]]:
+def list_refused(words: Words) -> list[tuple[click.Parameter, str]]:
     """Return each path option or argument with every refused path, and each text option with one of them."""
-    waits = words in command_tree.WAITING
+    item, waits = TREE[words], words in command_tree.WAITING
     paths = [param for param in item.params if isinstance(param.type, click.Path)]
     texts = [param for param in item.params if isinstance(param.type, click.types.StringParamType) and not waits]
     turns = itertools.cycle(KINDS)
@@ -130,13 +131,13 @@ def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, st
 
 # `tools try` would serve its page, and its options are those of `tools run`. `view` waits for a run at any usable path;
 # tests/hybrid/cli/test_wrong_turns.py has the unusable ones.
-@of_all(("tools", "try"), ("view",))
+@of_all(("tools", "try"), ("view",), having=list_refused)
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words
 ) -> None:
     item = TREE[words]
     base = command_inputs.words_of(words, item)
-    for param, kind in refused(words, item):
+    for param, kind in list_refused(words):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
             # These commands take long if the path is accepted.
             continue
@@ -153,12 +154,16 @@ KEYED = {
 }
 
 
-@of_all(*command_tree.WAITING)
+def list_keyed(words: Words) -> list[tuple[click.Parameter, str]]:
+    """Return each option of a command whose value contains a path after a word, with every pattern of it."""
+    return [(param, pattern) for param in TREE[words].params for pattern in KEYED.get(param.opts[0], ())]
+
+
+@of_all(*command_tree.WAITING, having=list_keyed)
 def test_a_path_behind_a_word_too(command: Command, command_inputs: Any, places: dict[str, str], words: Words) -> None:
     item = TREE[words]
     base = command_inputs.words_of(words, item)
-    patterns = [(param, pattern) for param in item.params for pattern in KEYED.get(param.opts[0], ())]
-    for (param, pattern), kind in zip(patterns, itertools.cycle(KINDS), strict=False):
+    for (param, pattern), kind in zip(list_keyed(words), itertools.cycle(KINDS), strict=False):
         text = command_tree.replaced(item, base, param, pattern.format(places[kind]))
         told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
 
@@ -204,21 +209,23 @@ class _Interrupting:
             raise KeyboardInterrupt
 
 
-# One hook for all tests, because an audit hook cannot be removed; it is active during one call at a time.
-INTERRUPTING = _Interrupting()
+@pytest.fixture(scope="module")
+def interrupting() -> _Interrupting:
+    """One hook for all tests, because it cannot be removed; made late, because it slows down all that follows."""
+    return _Interrupting()
 
 
 @of_all(*command_tree.WAITING)
 def test_an_interruption_is_one_line_and_130(
-    command: Command, command_inputs: Any, words: Words, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: Command, command_inputs: Any, words: Words, tmp_path: Path, interrupting: _Interrupting
 ) -> None:
     base = command_inputs.words_of(words, TREE[words])
-    INTERRUPTING.below = str(tmp_path)
+    interrupting.below = str(tmp_path)
     try:
         result = command(*words, *base)
-        was_opened = INTERRUPTING.below is None
+        was_opened = interrupting.below is None
     finally:
-        INTERRUPTING.below = None
+        interrupting.below = None
     assert "Traceback" not in result.err
     if was_opened:
         assert result.code == 130, result.err

@@ -124,11 +124,11 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
         (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` shows the usage"),
         (
-            ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw"),
+            ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw", "--limit", "1"),
             "directory absent not found; a repository of",
         ),
         (
-            ("run", "blink", "--model", "hf:.", "--data", "sample", "--task", "Jigsaw"),
+            ("run", "blink", "--model", "hf:.", "--data", "sample", "--task", "Jigsaw", "--limit", "1"),
             "--model hf:.: the directory contains no config.json",
         ),
         (("run", "blink", "--model", "gpt4o"), "no provider 'gpt4o' (did you mean 'openai:gpt4o'?)"),

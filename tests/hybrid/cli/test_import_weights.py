@@ -10,11 +10,15 @@ import pytest
 from hybrid.core.errors import UsageError, WeightsError
 from tests.finished_runs import Command
 
-torch = pytest.importorskip("torch")
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    """The library, imported only by a process that runs these tests: it takes 2 s and 0.5 GB."""
+    return pytest.importorskip("torch")
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
+def checkpoint(torch: Any, tmp_path: Path) -> Path:
     tied = torch.arange(6.0).reshape(2, 3)
     state = {"module.conv.weight": tied, "module.head.weight": tied, "module.steps": torch.tensor(3)}
     torch.save({"state_dict": state, "epoch": 7}, tmp_path / "net.pth")
@@ -27,7 +31,7 @@ def table(folder: Path, text: str) -> Path:
 
 
 def test_names_are_changed_by_the_table_and_all_tensors_written(
-    checkpoint: Path, tmp_path: Path, command: Command
+    torch: Any, checkpoint: Path, tmp_path: Path, command: Command
 ) -> None:
     from safetensors.torch import load_file
 
@@ -61,7 +65,7 @@ def test_a_dry_run_writes_nothing_and_an_old_folder_is_kept(checkpoint: Path, tm
     assert "already exists: name a new folder" in command("tools", "import-weights", checkpoint, out, code=2).err
 
 
-def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(tmp_path: Path) -> None:
+def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(torch: Any, tmp_path: Path) -> None:
     from hybrid.cli._tool_import import read_tensors
 
     torch.save({"state_dict": collections.Counter("ab")}, tmp_path / "counter.pth")
@@ -81,7 +85,9 @@ def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(tmp_path: Path)
         ({"a": 1}, "a", "holds a int and no mapping"),
     ],
 )
-def test_where_the_tensors_are_must_be_clear(tmp_path: Path, content: Any, key: str | None, message: str) -> None:
+def test_where_the_tensors_are_must_be_clear(
+    torch: Any, tmp_path: Path, content: Any, key: str | None, message: str
+) -> None:
     from hybrid.cli._tool_import import read_tensors
 
     torch.save(content, tmp_path / "net.pth")
@@ -89,6 +95,7 @@ def test_where_the_tensors_are_must_be_clear(tmp_path: Path, content: Any, key: 
         read_tensors(tmp_path / "net.pth", key)
 
 
+@pytest.mark.usefixtures("torch")
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     from hybrid.cli._tool_import import read_tensors
 
@@ -97,7 +104,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
         read_tensors(tmp_path / "net.pth")
 
 
-def test_the_entry_of_a_key_is_read(tmp_path: Path) -> None:
+def test_the_entry_of_a_key_is_read(torch: Any, tmp_path: Path) -> None:
     from hybrid.cli._tool_import import read_tensors
 
     torch.save({"state_dict": {"a": torch.zeros(1)}, "ema": {"b": torch.zeros(2), "n": 1}}, tmp_path / "net.pth")

@@ -1,6 +1,7 @@
 """Paths of the machine in files about a run: shortened in every form, and nothing else is changed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,6 +63,20 @@ def test_the_name_of_a_model_and_an_error_of_a_tool_are_shortened() -> None:
     step = hide_paths_in_step(Step("tool", "depth", "cannot open /mnt/x/w", fault=Fault.TOOL_ERROR, data=data))
     assert step.text == "cannot open w"
     assert step.data == {"args": {"text": "/mnt/x/y"}, "raised_at": "tool.py, line 7"}
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "data"),
+    [
+        (Step("model", "replay:/mnt/x/alpha", ""), "replay:alpha", {}),
+        (Step("model", "alpha", "", data={"model": "/srv/models/alpha"}), "alpha", {"model": "alpha"}),
+        (Step("model", "alpha", "/mnt/x/y", fault=Fault.TOOL_ERROR, data={"at": "/mnt/x/w"}), "alpha", {"at": "w"}),
+        (Step("model", "alpha", "", data={"file": "/mnt/x/y"}), "alpha", {"file": "/mnt/x/y"}),
+    ],
+)
+def test_a_path_in_one_place_is_enough(step: Step, name: str, data: dict[str, Any]) -> None:
+    result = hide_paths_in_step(step)
+    assert (result.name, result.data) == (name, data)
 
 
 def test_tool_output_stays() -> None:

@@ -300,7 +300,8 @@ def test_a_rule_that_fails_costs_its_question(tmp_path: Path, monkeypatch: pytes
         return await rule(prompt, ctx)
 
     fails_at_times.tools = rule.tools  # type: ignore[attr-defined]
-    monkeypatch.setitem(table().rules, ROW.route, fails_at_times)  # type: ignore[arg-type]
+    failing: Any = {**table().rules, ROW.route: fails_at_times}
+    monkeypatch.setattr("hybrid.scoring.findings.table", lambda: replace(table(), rules=failing))
     odd = replace(ROW, parts=("An odd one.", *ROW.parts))
     scored = score_attempts(tmp_path, [attempt(A, prompt=odd, identity="x"), attempt(A, identity="y")])
     result = outputs_by_question(scored)

@@ -1,11 +1,14 @@
 """Planned questions and differences: by the test of the comparison, for the given tasks and clusters."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 from bench.sentences import pair
 from hybrid.core.errors import UsageError
-from hybrid.stats import Design, contrast, detectable_difference, measured_design, power_of, sample_size
+from hybrid.stats import Design, contrast, detectable_difference, measured_design, planning, power_of, sample_size
+from hybrid.stats.planning import has_power
 from tests.tables import cases
 
 ONE = Design.of((1,))
@@ -45,6 +48,30 @@ def test_rows_alike_are_worth_one_question_and_a_mean_over_unequal_tasks_less_th
         detectable_difference(Design(Design.of((120, 60, 20)).tasks, macro), 0.2) for macro in (True, False)
     )
     assert by_task > 1.2 * plain
+
+
+def test_a_power_is_compared_as_if_all_answers_were_simulated() -> None:
+    design = Design.of((12, 8))
+    for difference in (0.1, 0.3, 0.5, 0.6):
+        power = power_of(design, difference, 0.6, draws=40)
+        # The power itself counts as reached, which is a decision by the last draw at the latest.
+        for least in (0.01, power - 0.02, power, power + 0.001, power + 0.02, 0.99):
+            assert has_power(design, difference, 0.6, least, draws=40) is (power >= least)
+
+
+def test_no_answer_is_simulated_after_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulated: list[bool] = []
+
+    def detections(found: bool) -> Iterator[bool]:
+        while True:
+            simulated.append(found)
+            yield found
+
+    for is_found, count in ((True, 32), (False, 9)):
+        monkeypatch.setattr(planning, "_detections", lambda *_, found=is_found: detections(found))
+        assert has_power(Design.of((5, 4)), 0.5 + is_found / 10, 0.6, 0.8, draws=40) is is_found
+        assert len(simulated) == count
+        simulated.clear()
 
 
 def test_a_design_is_measured_of_two_solvers() -> None:
