@@ -15,17 +15,99 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._field_options import shared_option
-from hybrid.config.command_options import FORMER_PATH_NAME, PATH
+from hybrid.config.command_options import FIELDS, FORMER_PATH_NAME, PATH
+from hybrid.config.option import Group, OptionField, is_path
+from hybrid.config.values import read_values
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
 from hybrid.display.terminal import shape_of
 from hybrid.plugins.registry import add_search_path, left_out, outside_folders
+
+COMPLETIONS: Final = {"--solver": types.solver_lists, "--tools": types.tool_lists, "--config": types.runs}
+
+
+class FieldOption(click.Option):
+    """The option of a field: its value is read as that of a file or of Python."""
+
+    def __init__(self, *args: Any, field: OptionField, group: Group | Literal[""] = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.field = field
+        # Heading in the help; empty for a command whose help has no headings.
+        self.group = group
+        self.common = not group or bool(field.option.common)
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the variable's value, but not for a run, whose variables may depend on benchmark and model."""
+        return None if self.group else super().resolve_envvar_value(ctx)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value of the field. Fails for a value that does not fit."""
+        items = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        try:
+            return read_values(self.field, items) if items or self.field.is_pairs else self.field.default
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, self) from error
+
+
+def click_option(field: OptionField) -> click.Option:
+    """Return the option of a field of a run: its names, type, default, help, group and completion."""
+    names, facts = _click_arguments(field)
+    return FieldOption(names, group=field.option.group, **facts)
+
+
+def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
+    """Return the decorator for an option of `hybrid run`, for commands whose help has no groups.
+
+    `more` are arguments of `click.option`.
+    """
+    names, facts = _click_arguments(FIELDS[key])
+    return click.option(*names, cls=FieldOption, **facts, **more)
+
+
+def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
+    option, form = field.option, field.option.form
+    # The name, with the negative form of a flag.
+    names, default = option.name, field.default
+    if form == "no":
+        names, default = f"{names}/--{names.removeprefix('--no-')}", not default
+    elif form == "on|off":
+        default = "on" if default else "off"
+    elif field.type is bool:
+        names = f"{names}/--no-{names.removeprefix('--')}"
+    facts = {
+        "field": field,
+        "type": click_type(field),
+        "default": default if isinstance(default, bool | int | float | str) else None,
+        "show_default": not field.is_flag,
+        "is_flag": field.is_flag,
+        "multiple": field.is_repeated,
+        "metavar": option.metavar or None,
+        "envvar": option.variable or None,
+        "show_envvar": bool(option.variable),
+        "shell_complete": COMPLETIONS.get(option.name),
+        "help": option.help,
+    }
+    return [names, *filter(None, (option.short,)), option.key], facts
+
+
+def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
+    """Return the type by which click describes and completes an option; `read_values` checks the values."""
+    form, least = field.option.form, field.option.at_least
+    if form == "on|off" or field.words:
+        return click.Choice(field.words or ["on", "off"])
+    if is_path(field):
+        return click.Path(path_type=Path)
+    if form == "GB":
+        return click.FloatRange(least)
+    if field.type is not int:
+        return None
+    return int if least is None else click.IntRange(int(least))
+
 
 backend: Final = click.option(
     "--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True

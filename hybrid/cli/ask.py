@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._configured import options_of
+from hybrid.cli._configured import run_config, run_options
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import logging_options_of, path_option
-from hybrid.cli._run_options import FIELDS, config_of, run_options
 from hybrid.core.errors import UsageError
 from hybrid.core.files import write_atomic
 from hybrid.core.secrets import redact
@@ -30,8 +29,6 @@ OF_MANY_QUESTIONS: Final = frozenset(
         *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
     }
 )
-# The values of a run's options if nothing sets them.
-DEFAULTS: Final = {field.option.key: field.default for field in FIELDS}
 # Shown by `--help-all` only.
 RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
 PAGE_FILE: Final = "answer.html"
@@ -88,11 +85,8 @@ def command(
     if len(choice) == 1:
         raise UsageError("--choice: a multiple-choice question has two options or more, each with its own --choice")
     folder = write_question(images, question, choice, kind or "")
-    fixed = {"benchmark": str(folder), "split": "hidden"}
-    values = {**DEFAULTS, **given, **fixed}
-    values["solver"] = values["solver"] or ("controller",)
-    values["out"] = values["out"] or new_run_folder()
-    config = config_of(values, {"solver": ["controller"], **options_of(context), **fixed})
+    fixed = {"solver": given["solver"] or ("controller",), "out": given["out"] or new_run_folder()}
+    config = run_config(context, {**fixed, "benchmark": str(folder), "split": "hidden"})
     opener_of(config)
     run = prepared(config)
     refuse_broken(run)

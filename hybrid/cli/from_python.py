@@ -6,7 +6,6 @@ run("blink", data="sample", model="embedded", solvers=["mllm", MySolver()], limi
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,22 +17,20 @@ from typing import Any, Final, cast
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.questions.from_python import Question, write
-from hybrid.cli._config_file import ConfigFile, file_options, read_config, with_choice
-from hybrid.cli._field_options import BENCHMARK, FIELDS_BY_KEY, value_of_environment
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
 from hybrid.cli._options import set_up_notes
 from hybrid.cli._progress import Bars
-from hybrid.cli._run_options import config_of
 from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
-from hybrid.config.command_options import PATH
+from hybrid.config.build import config_of
+from hybrid.config.command_options import BENCHMARK, FIELDS, PATH
+from hybrid.config.file import NO_FILE, open_config
 from hybrid.config.option import OptionField, is_path
-from hybrid.config.values import as_written, merged_pairs, read_values
+from hybrid.config.sources import RunOptions, read_keywords, read_runs
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
 from hybrid.core.python_words import python_errors
 from hybrid.core.secrets import redact
-from hybrid.core.types import Json
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.interface.answers import Answers, answers_of
@@ -53,7 +50,7 @@ from hybrid.tool import Tool
 RENAMED: Final = {"solver": "solvers"}
 # The keywords of `hybrid.run`, without options that only control printing.
 KEYWORDS: Final[Mapping[str, OptionField]] = {
-    RENAMED.get(key, key): field for key, field in FIELDS_BY_KEY.items() if key not in ("dry_run", "tables", "json")
+    RENAMED.get(key, key): field for key, field in FIELDS.items() if key not in (BENCHMARK, "dry_run", "tables", "json")
 }
 
 
@@ -117,18 +114,16 @@ def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objec
 
 def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) -> tuple[RunConfig, Mapping[str, Any]]:
     """Return the configuration of a run, and the values of all options."""
-    add_search_path(values_of({"path": options.get("path")}).get("path", ()), PATH.name)
     solvers = options.get("solvers")
     if isinstance(solvers, list):
         # Only this process knows the objects.
         options = {**options, "solvers": [name for name in solvers if name not in objects.solvers] or None}
-    values, recorded = resolve(benchmark, options)
-    add_search_path(values["path"], PATH.name)
-    config = replace(config_of(values, recorded), objects=objects)
+    run = resolve(benchmark, options)
+    config = replace(config_of(run.values, run.recorded), objects=objects)
     if isinstance(solvers, list):
         # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
-    return config, values
+    return config, run.values
 
 
 def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
@@ -241,89 +236,24 @@ def _tool_name(tool: object) -> str:
     return tool.card.name
 
 
-def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Json]]:
-    """Return the values of every option by key, and those that a manifest records by long name.
-
-    A keyword overrides the file that `config` names, the file overrides the environment, and the environment the
-    default.
+def resolve(benchmark: str, options: Mapping[str, object]) -> RunOptions:
+    """Return the options of a run from keywords, the file that `config` names, the environment, and the defaults.
 
     Raises:
         UsageError: an unknown option, a value that does not fit, or a file that defines several runs.
     """
-    overrides = values_of(options)
-    config = options.get("config")
-    file = ConfigFile(Path(), {}) if config is None else read_config(Path(str(config)))
-    fixed, axes = file_options(file, overrides)
-    several = "," in benchmark and not Path(benchmark).exists()
-    if several or any(len(choices) > 1 for choices in axes.values()):
-        raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
-    texts = with_choice(fixed, {key: choices[0] for key, choices in axes.items()})
-    values: dict[str, Any] = {BENCHMARK: benchmark}
-    recorded: dict[str, Json] = {BENCHMARK: benchmark}
-    for key, field in FIELDS_BY_KEY.items():
-        items, source = texts.get(field.option.long, ()), ""
-        if not items and key not in overrides and not file.is_manifest:
-            variable = value_of_environment(field, benchmark, values.get("model"))
-            items, source = (() if variable is None else (variable,)), f" (env var: {field.option.variable!r})"
-        values[key] = field.default
-        if items:
-            values[key] = _read(field, items, source)
-        if key in overrides:
-            values[key] = _merge(field, values[key], overrides[key])
-        # A flag that is off is recorded only if it overrides the file.
-        is_off = field.is_flag and not items and values[key] == field.default
-        if field.option.in_manifest and (items or key in overrides) and not is_off:
-            recorded[field.option.long] = as_written(field, values[key])
-    return values, recorded
-
-
-def _merge(field: OptionField, below: Any, override: Any) -> Any:
-    """Return the value from Python. A mapping also gets the keys that only the file sets."""
-    if field.is_keyless:
-        return merged_pairs(below, override)
-    return {**below, **override} if field.is_pairs else override
-
-
-def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field. Raises `UsageError` for a value that does not fit."""
-    try:
-        return read_values(field, items)
-    except ValueError as error:
-        raise UsageError(f"Invalid value for '{field.option.name}'{source}: {error}") from error
-
-
-def values_of(options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the keywords as values of their fields, by key; those that are None are left out.
-
-    Raises:
-        UsageError: an unknown option, or a value that does not fit.
-    """
-    values: dict[str, Any] = {}
-    for keyword, value in options.items():
+    for keyword in options:
         if keyword not in KEYWORDS:
             hint = did_you_mean(keyword, list(KEYWORDS))
             raise UsageError(f"hybrid.run has no option {keyword!r}{hint}: it takes those of `hybrid run --help`")
-        field = KEYWORDS[keyword]
-        if value is None:
-            continue
-        if isinstance(value, Mapping) and field.is_pairs:
-            items: list[object] = [
-                f"{name}={_text(part, as_json=keyword == 'model_arg')}" for name, part in value.items()
-            ]
-        else:
-            items = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
-            if isinstance(value, Mapping) or not (field.is_many or field.is_pairs or len(items) == 1):
-                raise UsageError(f"{field.option.name}: {value!r:.80} is not one value")
-        values[field.option.key] = _read(field, items)
-    return values
-
-
-def _text(value: object, *, as_json: bool) -> str:
-    """Return a value of a mapping as the text after `KEY=` on a command line."""
-    if isinstance(value, bool) and not as_json:
-        return "on" if value else "off"
-    is_plain = value is None or isinstance(value, int | float | list | tuple | dict)
-    return json.dumps(value, default=str) if is_plain else str(value)
+    # Other options may name plug-ins from these folders.
+    add_search_path(read_keywords({"path": options.get("path")}, KEYWORDS).get("path", ()), PATH.name)
+    config = options.get("config")
+    file = NO_FILE if config is None else open_config(Path(str(config)))
+    run, *others = read_runs({BENCHMARK: benchmark, **read_keywords(options, KEYWORDS)}, file)
+    if others:
+        raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
+    return run
 
 
 def _signature() -> Signature:

@@ -17,8 +17,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._field_options import shared_option
-from hybrid.cli._options import logging_options_of, tables_option
+from hybrid.cli._options import logging_options_of, shared_option, tables_option
 from hybrid.cli._several_runs import program
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json

@@ -5,11 +5,13 @@ They control where options come from, how answers are counted, and how much is p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from hybrid.config.option import ASK, NOT_IDENTITY, OUTPUT, Option, declare
+from hybrid.config.option import ASK, NOT_IDENTITY, OUTPUT, Option, OptionField, declare, option_fields
+from hybrid.config.run_config import RunConfig
 from hybrid.plugins.registry import PATH_VARIABLE
 
 # The code found in the folders is part of a run's configuration (`hybrid/serving/sources.py`); the folders are not.
@@ -66,3 +68,11 @@ class CommandOptions:
     debug: bool = OUTPUT(
         "--debug", "Show the traceback of a tool that fails, with file and line.", False, in_manifest=False
     )
+
+
+BENCHMARK: Final = "benchmark"
+# Every option of `hybrid run` by its key, with the benchmark, which the command line takes as an argument.
+FIELDS: Final[Mapping[str, OptionField]] = {
+    BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None),
+    **{field.option.key: field for field in (*option_fields(RunConfig), *option_fields(CommandOptions))},
+}

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.cli._field_options import RUN_FIELDS
 from hybrid.cli.ablate import command as ablate
 from hybrid.cli.from_python import KEYWORDS, RENAMED
 from hybrid.cli.run import command
 from hybrid.cli.study import command as study
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
+from hybrid.config.command_options import FIELDS as ALL_FIELDS
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
 from hybrid.core.errors import UsageError
@@ -60,7 +60,7 @@ def test_every_field_is_an_option_of_python_files_studies_and_ablations() -> Non
     set_by_study = {"tool_output", "show", "solver", "out"}
     for field in FIELDS:
         assert KEYWORDS[RENAMED.get(field.option.key, field.option.key)] is field
-        assert RUN_FIELDS[field.option.long] is field
+        assert ALL_FIELDS[field.option.key] is field
         param = CLICK[field.option.name]
         assert param in ablate.params or field.option.key in ("solver", "out")
         assert param in study.params or field.option.key in set_by_study

@@ -1,9 +1,6 @@
-"""The options of `hybrid run` for click, made from `RunConfig`, and a `RunConfig` from their values.
+"""A `RunConfig` from the values of its options, which are checked against each other, the benchmark and the tools.
 
-@click.command("run", params=run_options())
-def command(**options): ...
-
-config_of(context.params, options_of(context))
+config_of(run.values, run.recorded)     # of `hybrid/config/sources.py`
 """
 
 from __future__ import annotations
@@ -14,9 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from hybrid.cli._field_options import base_url_of_environment, click_option
 from hybrid.config import (
     AUTO,
     Limits,
@@ -29,6 +23,7 @@ from hybrid.config import (
     parse_price,
 )
 from hybrid.config.option import OptionField, nested, option_fields
+from hybrid.config.sources import base_url_of_environment
 from hybrid.config.values import pairs
 from hybrid.core.errors import UsageError, did_you_mean
 
@@ -37,32 +32,15 @@ if TYPE_CHECKING:
     from hybrid.core.types import Json
 
 FIELDS: Final = option_fields(RunConfig)
-# Options that are in the short help of `hybrid run` only, and not in that of other commands.
-RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
+MODEL_FIELDS: Final = tuple(field for field in FIELDS if field.path[0] == "model_settings")
 # The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
 
 
-def run_options() -> list[click.Parameter]:
-    """Return the options of a `RunConfig`, in the order of its fields."""
-    return [click_option(field) for field in FIELDS]
-
-
-# Without the options for batches, which need several questions at a time.
-_MODEL_FIELDS = [
-    field for field in FIELDS if field.path[0] == "model_settings" and not field.option.key.startswith("batch")
-]
-
-
-def model_options() -> list[click.Parameter]:
-    """Return the options that control how a model is asked."""
-    return [click_option(field) for field in _MODEL_FIELDS]
-
-
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
-    """Return model settings from parsed `model_options`. Raises `UsageError` for an invalid value."""
+    """Return model settings from the values of options. Raises `UsageError` for an invalid value."""
     args, _ = _split_model_args(options["model_arg"])
-    values = {field.path[1]: options[field.option.key] for field in _MODEL_FIELDS}
+    values = {field.path[1]: options[field.option.key] for field in MODEL_FIELDS}
     return replace(args, **{**values, "extra": args.extra})
 
 

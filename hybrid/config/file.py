@@ -1,4 +1,4 @@
-"""A configuration of `hybrid run`: a YAML or JSON file, or a run's manifest, as options with their locations.
+"""A configuration of a run in a file: a YAML or JSON file, or a run's manifest, as options with their locations.
 
     file = read_config(Path("run.yaml"))
     file.entries["limit"].where     # its location
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.cli._field_options import RUN_FIELDS
+from hybrid.config.command_options import FIELDS, FORMER_PATH_NAME, PATH
 from hybrid.config.nodes import Node, of_json, read_nodes
 from hybrid.config.option import OptionField
 from hybrid.config.values import check_value, merged_pairs, split_names
@@ -23,6 +23,7 @@ from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.files import read_small
 from hybrid.core.secrets import REDACTED
 from hybrid.log.manifest import MANIFEST, read_manifest
+from hybrid.plugins.registry import add_search_path
 
 # The manifest's key for the options.
 OPTIONS = "options"
@@ -43,6 +44,24 @@ class ConfigFile:
     path: Path
     entries: Mapping[str, Node]
     is_manifest: bool = False
+
+
+# For a command without `--config`.
+NO_FILE = ConfigFile(Path(), {})
+
+
+def open_config(path: Path) -> ConfigFile:
+    """Read a configuration, and search the folders of plug-ins that it names, which its other options may need.
+
+    Raises:
+        UsageError: as `read_config`, or a folder cannot be searched.
+        DataError: a damaged manifest.
+    """
+    file = read_config(path)
+    for word, node in file.entries.items():
+        if word != MATRIX and (field := _field(word, node)) is FIELDS["path"]:
+            add_search_path([Path(text) for text in _texts(field, node)], PATH.name)
+    return file
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -129,7 +148,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
         if word == MATRIX:
             continue
         field = _field(word, node)
-        key = field.option.long
+        key = field.option.key
         if key in fixed or key in axes:
             raise UsageError(f"{node.where}: {word}: given twice")
         # For an option with a single value, a list defines several runs.
@@ -140,7 +159,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
             fixed[key] = _texts(field, node)
     for word, node in below.items():
         field = _field(word, node)
-        key = field.option.long
+        key = field.option.key
         if key in axes or (key in fixed and not field.is_pairs):
             raise UsageError(f"{node.where}: {word}: given twice")
         if key == "solver":
@@ -148,20 +167,18 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
             fixed[key] = _texts(field, node)
         else:
             axes[key] = _axis(field, node)
-    open_axes = {
-        key: runs for key, runs in axes.items() if RUN_FIELDS[key].is_pairs or RUN_FIELDS[key].option.key not in earlier
-    }
-    return fixed, open_axes
+    return fixed, {key: runs for key, runs in axes.items() if FIELDS[key].is_pairs or key not in earlier}
 
 
 def _field(word: str, node: Node) -> OptionField:
     """Return the option of a file's key. Raises `UsageError` for an unknown word, suggesting the closest."""
-    key = word.replace("_", "-")
-    names = [name for name in RUN_FIELDS if name != "config"]
-    if key not in names:
-        hint = did_you_mean(key, [*names, MATRIX])
+    names = {field.option.long: field for key, field in FIELDS.items() if key != "config"}
+    names[FORMER_PATH_NAME.removeprefix("--")] = FIELDS["path"]
+    long = word.replace("_", "-")
+    if long not in names:
+        hint = did_you_mean(long, [*names, MATRIX])
         raise UsageError(f"{node.where}: no option {word!r}{hint}; see `hybrid run --help`")
-    return RUN_FIELDS[key]
+    return names[long]
 
 
 def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
@@ -233,6 +250,6 @@ def _misfit(key: str, node: Node, expected: str) -> UsageError:
 
 def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
     """Return the options of one run: the options that are equal in every run, and those of this run's choice."""
-    pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
+    pairs = {key for key in choice if FIELDS[key].is_pairs}
     merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
     return {**fixed, **choice, **merged}
