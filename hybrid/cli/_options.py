@@ -70,12 +70,12 @@ def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
 
 
 def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
-    option, form = field.option, field.option.form
+    option = field.option
     # The name, with the negative form of a flag.
     names, default = option.name, field.default
-    if form == "no":
+    if field.is_negative:
         names, default = f"{names}/--{names.removeprefix('--no-')}", not default
-    elif form == "on|off":
+    elif field.is_switch:
         default = "on" if default else "off"
     elif field.type is bool:
         names = f"{names}/--no-{names.removeprefix('--')}"
@@ -97,12 +97,12 @@ def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
 
 def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
     """Return the type by which click describes and completes an option; `read_values` checks the values."""
-    form, least = field.option.form, field.option.at_least
-    if form == "on|off" or field.words:
+    least = field.option.at_least
+    if field.is_switch or field.words:
         return click.Choice(field.words or ["on", "off"])
     if is_path(field):
         return click.Path(path_type=Path)
-    if form == "GB":
+    if field.option.form == "GB":
         return click.FloatRange(least)
     if field.type is not int:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from hybrid.config.option import ASK, NOT_IDENTITY, OUTPUT, Option, OptionField, declare, option_fields
+from hybrid.config.option import ASK, IDENTITY, NOT_IDENTITY, OUTPUT, Option, OptionField, declare, option_fields
 from hybrid.config.run_config import RunConfig
 from hybrid.plugins.registry import PATH_VARIABLE
 
@@ -45,10 +45,9 @@ class CommandOptions:
         "Score of a question without a readable answer, in every number of the output and for every solver: wrong, "
         "as the  benchmarks' own scripts count, or the expected score of a guess.  [default: wrong]",
         None,
-        can_vary=False,
     )
     allow_failed: bool = OUTPUT(
-        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False, can_vary=False
+        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False
     )
     dry_run: bool = OUTPUT(
         "--dry-run", "Only print the planned questions, cost and problems.", False, in_manifest=False
@@ -73,6 +72,6 @@ class CommandOptions:
 BENCHMARK: Final = "benchmark"
 # Every option of `hybrid run` by its key, with the benchmark, which the command line takes as an argument.
 FIELDS: Final[Mapping[str, OptionField]] = {
-    BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None),
+    BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None, identity=IDENTITY),
     **{field.option.key: field for field in (*option_fields(RunConfig), *option_fields(CommandOptions))},
 }

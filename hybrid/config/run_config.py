@@ -25,10 +25,10 @@ from hybrid.config.option import (
     OUTPUT,
     TOOLS,
     AffectsRunId,
-    Option,
     model_arg,
     part,
     setting,
+    setting_option,
 )
 from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
 from hybrid.core.errors import UsageError
@@ -36,20 +36,8 @@ from hybrid.core.types import Json, Reasoning
 
 # Settings, by field, of the second model, which describes the images if a model gets captions instead of images.
 OF_CAPTIONER: Final = {
-    "base_url": Option(
-        "caption-url",
-        "its OpenAI-compatible server, as --base-url is the model's",
-        parent="--setting",
-        values=("URL",),
-        pattern=r"\S+",
-    ),
-    "price": Option(
-        "caption-price",
-        "its price in USD per million tokens, for budgets of cost",
-        parent="--setting",
-        values=("IN/OUT",),
-        pattern=r"\S+",
-    ),
+    "base_url": setting_option("caption-url URL", "its OpenAI-compatible server, as --base-url is the model's"),
+    "price": setting_option("caption-price IN/OUT", "its price in USD per million tokens, for budgets of cost"),
 }
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
@@ -91,7 +79,6 @@ class RunConfig:
         identity=NOT_IDENTITY,
         common=True,
         at_least=1,
-        can_vary=False,
     )
     # Ids of single questions among those that `tasks` and `limit` select.
     only: tuple[str, ...] = ASK(
@@ -154,14 +141,12 @@ class RunConfig:
         "The line at a prompt's end that asks for one form of reply.",
         True,
         identity=AffectsRunId("prompts"),
-        form="on|off",
     )
     image_labels: bool = ASK(
         "--image-labels",
         'The name ("img:1:") before each image; solvers that name images to the model keep it.',
         True,
         identity=AffectsRunId(of="model"),
-        form="on|off",
     )
     # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
     # format of pictures counts for the run; the rest does not count.
@@ -227,8 +212,7 @@ class RunConfig:
         "ask an MLLM this often and take the vote",
         1,
         identity=AffectsRunId(of="model"),
-        values=("1 or more",),
-        pattern=r"0*[1-9][0-9]*",
+        at_least=1,
     )
     # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
     repeats: int = setting(
@@ -236,8 +220,7 @@ class RunConfig:
         "ask every solver all questions this often: mllm, mllm@2, ...",
         1,
         identity=NOT_IDENTITY,
-        values=("1 or more",),
-        pattern=r"0*[1-9][0-9]*",
+        at_least=1,
     )
     # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
     reasoning: Reasoning | None = setting(
@@ -248,23 +231,19 @@ class RunConfig:
         unset="unsaid",
     )
     captioner: str | None = setting(
-        "caption-model",
+        "caption-model PROVIDER:NAME",
         "who describes images for --solver caption and --images caption; by default the model itself",
         None,
         identity=AffectsRunId("captioner", only_if_set=True, of="model"),
-        values=("PROVIDER:NAME",),
-        pattern=r"\S+",
     )
     captioner_settings: ModelSettings = part(
         ModelSettings, identity=AffectsRunId("captioner", only_if_set=True, of="model"), options=OF_CAPTIONER
     )
     context: Path | None = setting(
-        "context",
+        "context FILE.jsonl",
         'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
         None,
         identity=AffectsRunId("context", only_if_set=True, of="model"),
-        values=("FILE.jsonl",),
-        pattern=r".+",
     )
     context_missing: Missing = setting(
         "context-missing",
@@ -282,21 +261,19 @@ class RunConfig:
     seed: int = ASK("--seed N", "Random seed.", 0, identity=IDENTITY)
     # Number of questions in flight, over all workers of an engine together.
     concurrency: int = LIMITS(
-        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1, can_vary=False
+        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1
     )
     engine: str = LIMITS(
         "--engine NAME",
         "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
         LOCAL,
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     address: str | None = LIMITS(
         "--address HOST:PORT",
         "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
         None,
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     out: Path | None = OUTPUT(
         "-o --out DIR",
@@ -312,8 +289,6 @@ class RunConfig:
         "Neither read nor write cached tool outputs.",
         True,
         identity=NOT_IDENTITY,
-        form="no",
-        can_vary=False,
     )
     # Whether replies of models are kept across runs.
     cache_replies: bool = MODEL(
@@ -322,7 +297,6 @@ class RunConfig:
         "spent again; the tables state their number.",
         False,
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     allow: tuple[Gate, ...] = TOOLS(
         "--allow",
@@ -332,7 +306,6 @@ class RunConfig:
         "(partial).",
         (),
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
     options_as_used: Mapping[str, Json] = part(dict, identity=NOT_IDENTITY)

@@ -130,7 +130,9 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         item = st.integers(1, 10**6)
     elif form == "device":
         item = st.sampled_from(["auto", "cpu", "cuda", "cuda:1"])
-    elif form == "amount" or isinstance(kind, click.types.FloatParamType):
+    elif isinstance(kind, click.types.FloatParamType) or (
+        isinstance(option, FieldOption) and option.field.type is float
+    ):
         item = st.floats(0.001, 1e6)
     elif form == "solver":
         item = st.sampled_from(["mllm", "specialist", "controller"])
@@ -279,5 +281,5 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_vary_is_an_option() -> None:
-    invariable = {field.option.long for field in FIELDS.values() if not field.option.can_vary}
+    invariable = {field.option.long for field in FIELDS.values() if not field.can_vary}
     assert invariable <= {word.removeprefix("--") for param in run_command.params for word in param.opts}

@@ -8,14 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hybrid.cli._configured import runs_of
+from hybrid.cli._tool_server import up
 from hybrid.cli.ablate import command as ablate
-from hybrid.cli.from_python import KEYWORDS, RENAMED
+from hybrid.cli.from_python import KEYWORDS, RENAMED, resolve
 from hybrid.cli.run import command
 from hybrid.cli.study import command as study
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
+from hybrid.config.build import config_of
 from hybrid.config.command_options import FIELDS as ALL_FIELDS
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
+from hybrid.config.sources import RunOptions
 from hybrid.core.errors import UsageError
 
 FIELDS = option_fields(RunConfig)
@@ -64,3 +68,29 @@ def test_every_field_is_an_option_of_python_files_studies_and_ablations() -> Non
         param = CLICK[field.option.name]
         assert param in ablate.params or field.option.key in ("solver", "out")
         assert param in study.params or field.option.key in set_by_study
+
+
+def line(*words: str) -> RunOptions:
+    (options,) = runs_of(command.make_context("run", ["blink", *words]))
+    return options
+
+
+@pytest.mark.parametrize("text", ["fractions", '"fractions"'])
+def test_a_frame_may_be_written_as_json(text: str) -> None:
+    config = config_of(line("--model-arg", f"frame={text}", "--model-arg", 'style="short"').values)
+    assert (config.frame, config.model_settings.extra) == ("fractions", {"style": "short"})
+    python = resolve("blink", {"model_arg": {"frame": text}})
+    assert config_of(python.values).frame == "fractions"
+
+
+def test_no_tool_has_weights_of_its_own_by_default() -> None:
+    for options in (line(), resolve("blink", {})):
+        assert config_of(options.values, options.recorded).service.weights == {}
+        assert "weights" not in options.recorded
+    assert up.make_context("up", []).params["weights"] == ()
+
+
+def test_what_distinguishes_no_run_cannot_vary() -> None:
+    can_vary = {key for key, field in ALL_FIELDS.items() if field.can_vary}
+    assert {"benchmark", "model", "data", "seed", "max_turns", "device", "tools", "setting", "model_arg"} <= can_vary
+    assert can_vary.isdisjoint({"solver", "limit", "only", "out", "run_max_calls", "unanswered", "trace", "quiet"})
