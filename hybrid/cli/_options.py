@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.config.command_options import FIELDS, FORMER_PATH_NAME, PATH
+from hybrid.config.command_options import FIELDS, PATH
 from hybrid.config.option import Group, OptionField, is_path
 from hybrid.config.values import read_values
 from hybrid.core.errors import ToolError, UsageError
@@ -66,7 +66,7 @@ def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
     `more` are arguments of `click.option`.
     """
     names, facts = _click_arguments(FIELDS[key])
-    return click.option(*names, cls=FieldOption, **facts, **more)
+    return click.option(*names, cls=FieldOption, **{**facts, **more})
 
 
 def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
@@ -109,9 +109,7 @@ def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
     return int if least is None else click.IntRange(int(least))
 
 
-backend: Final = click.option(
-    "--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True
-)
+backend: Final = shared_option("backend")
 baseline: Final = click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 benchmark: Final = click.option(
     "--benchmark", type=types.BENCHMARK, help="The benchmark of saved predictions among the paths."
@@ -157,12 +155,7 @@ published: Final = click.option(
     help="Below, numbers that papers report for the same metrics, and the limits of a comparison.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
-weights: Final = click.option(
-    "--weights",
-    multiple=True,
-    metavar="[TOOL=]DIR_OR_ID",
-    help="Directory or hub id of learned weights; TOOL= names a needed tool.",
-)
+weights: Final = shared_option("weights")
 tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 
 # Output forms of tables, except text.
@@ -243,19 +236,8 @@ def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Pat
         add_search_path(places, PATH.name)
 
 
-# Applied before other options are parsed, for the rest of the process.
-path_option = click.option(
-    PATH.name,
-    FORMER_PATH_NAME,
-    "path",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar=PATH.metavar,
-    is_eager=True,
-    expose_value=False,
-    callback=_look,
-    help=PATH.help,
-)
+# Applied before other options are parsed, for the rest of the process; the registry reads the variable.
+path_option = shared_option("path", is_eager=True, expose_value=False, callback=_look, envvar=None)
 
 
 def check_name_conflict(package: str, name: str) -> None:

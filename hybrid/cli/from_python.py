@@ -8,14 +8,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Final, cast
 
-from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.questions.from_python import Question, write
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
 from hybrid.cli._options import set_up_notes
@@ -99,17 +98,19 @@ def _run(
     if full_config is not None and options:
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
-    log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-    # If a tool is given as an object, all tools run in this process.
-    with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+    with _notes_and_tools(plain_options, objects):
         if full_config is not None:
-            return _scored(full_config, None, allow_failed=False)
-        return _run_benchmark(str(benchmark), plain_options, objects)
+            return scores_of(_ask_open(full_config), None, allow_failed=False)
+        config, values = _config_of(str(benchmark), plain_options, objects)
+        return scores_of(_ask_open(config), values["unanswered"], allow_failed=values["allow_failed"])
 
 
-def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
-    config, values = _config_of(benchmark, options, objects)
-    return _scored(config, values["unanswered"], allow_failed=values["allow_failed"])
+@contextmanager
+def _notes_and_tools(options: Mapping[str, object], objects: Objects) -> Iterator[None]:
+    """Show notes as the options require, and describe tools in another process, unless a tool is an object of this."""
+    levels = {name: bool(options.get(name)) for name in ("verbose", "quiet", "debug")}
+    with set_up_notes(**levels), nullcontext() if objects.tools else described_by(ProcessDescriber):
+        yield
 
 
 def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) -> tuple[RunConfig, Mapping[str, Any]]:
@@ -124,11 +125,6 @@ def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) 
         # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
     return config, run.values
-
-
-def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
-    """Ask the open questions and score the solvers that were asked; no scores if the answers are hidden."""
-    return scores_of(_ask_open(config), unanswered, allow_failed=allow_failed)
 
 
 def _ask_open(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
@@ -177,8 +173,7 @@ def ask(
         objects, plain_options = with_names({"solvers": ["controller"], **options})
         folder = write_question(photos, question, choices, kind)
         plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
-        log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-        with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+        with _notes_and_tools(plain_options, objects):
             config, _ = _config_of(str(folder), plain_options, objects)
             return answers_of(_ask_open(config, refuse_broken).folder)
 
@@ -263,11 +258,10 @@ def _signature() -> Signature:
         "questions": "Sequence[hybrid.Question] | None",
         **{keyword: f"{_hint(field)} | None" for keyword, field in KEYWORDS.items()},
     }
-    kinds = {"benchmark": Parameter.POSITIONAL_OR_KEYWORD}
     parameters = [
-        Parameter(name, kinds.get(name, Parameter.KEYWORD_ONLY), default=None, annotation=hint)
-        for name, hint in hints.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hint) for name, hint in hints.items()
     ]
+    parameters[0] = parameters[0].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
     return Signature(parameters, return_annotation="ScoreReport")
 
 

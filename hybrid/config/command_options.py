@@ -20,11 +20,11 @@ PATH: Final = Option(
     "Also find tools, solvers, benchmarks, models, sections and exports in DIR. DIR contains folders with these names "
     f"(graphs and baselines for solvers), or tools. Repeatable, in addition to ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
+    short="--tool-path",
     metavar="DIR",
     in_manifest=False,
     variable=PATH_VARIABLE,
 )
-FORMER_PATH_NAME: Final = "--tool-path"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.config.command_options import FIELDS, FORMER_PATH_NAME, PATH
+from hybrid.config.command_options import FIELDS, PATH
 from hybrid.config.nodes import Node, of_json, read_nodes
 from hybrid.config.option import OptionField
 from hybrid.config.values import check_value, merged_pairs, split_names
@@ -164,7 +164,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
 def _field(word: str, node: Node) -> OptionField:
     """Return the option of a file's key. Raises `UsageError` for an unknown word, suggesting the closest."""
     names = {field.option.long: field for key, field in FIELDS.items() if key != "config"}
-    names[FORMER_PATH_NAME.removeprefix("--")] = FIELDS["path"]
+    names[PATH.short.removeprefix("--")] = FIELDS["path"]
     long = word.replace("_", "-")
     if long not in names:
         hint = did_you_mean(long, [*names, MATRIX])

@@ -68,7 +68,7 @@ class Option:
     group: Group = "ask"
     # Whether `--help` lists the option: in every command, or only in `hybrid run`; `--help-all` lists all.
     common: bool | Literal["run"] = False
-    # A short name: `-o`.
+    # Another name: `-o`.
     short: str = ""
     metavar: str = ""
     at_least: float | None = None

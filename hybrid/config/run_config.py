@@ -329,9 +329,8 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.frame:
             object.__setattr__(self, "frame", own_frame(self.model))
-        for wrong, reason in self._contradictions():
-            if wrong:
-                raise UsageError(reason)
+        for reason in self._contradictions():
+            raise UsageError(reason)
 
     @property
     def tracing(self) -> str | None:
@@ -343,48 +342,44 @@ class RunConfig:
         """Whether prompts end with a format line; the official protocol has none."""
         return self.format_line and self.protocol == "strict"
 
-    def _contradictions(self) -> Iterator[tuple[bool, str]]:
-        """Yield pairs: whether certain options contradict each other, and the message if they do."""
+    def _contradictions(self) -> Iterator[str]:
+        """Yield a message for each pair of options that contradict each other."""
         recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
-        for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
-            yield (
-                recorded and value is not None,
-                (f"--setting {key}: a recorded model can only be asked as it was recorded"),
-            )
-        captions = (self.captioner or "").startswith("replay:")
-        yield captions, f"--setting caption-model={self.captioner}: a recorded model describes no image"
-        reasoned = self.reasoning == "first" and likelihood
-        yield (
-            reasoned,
-            (
-                "--setting reasoning=first: likelihoods only rate the options, so there is no "
-                "reasoning before the answer"
-            ),
-        )
-        texts, policy = self.context is None and self.context_missing != "refuse", self.context_missing
-        yield texts, f"--setting context-missing={policy}: give the texts with --setting context=FILE"
-        traced = self.trace is not None
-        untraced = self.trace_text and not traced
-        yield untraced, "--trace-text needs a trace: add --trace otlp or --trace FILE.jsonl"
-        elsewhere = traced and self.engine != LOCAL
-        yield elsewhere, f"--trace records only the requests of this process: remove --engine {self.engine}"
-        served = (self.model or "").partition(":")[0] in ("vllm", "sglang", "llamacpp")
-        keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
-        yield (
-            served and self.engine != LOCAL,
-            (f"--engine {self.engine}: each worker would start its own server: {keeps_up}"),
-        )
-        answers = self.trace_text and self.tool_output == "oracle"
-        yield (
-            answers,
-            "--trace-text: it would record the answers that a model gets with --tool-output oracle: omit one",
-        )
+        yield from self._unsuitable_settings(recorded=recorded, likelihood=likelihood)
+        yield from self._unsuitable_repetitions(recorded=recorded, likelihood=likelihood)
+        if self.trace is None and self.trace_text:
+            yield "--trace-text needs a trace: add --trace otlp or --trace FILE.jsonl"
+        if self.trace is not None and self.engine != LOCAL:
+            yield f"--trace records only the requests of this process: remove --engine {self.engine}"
+        if (self.model or "").startswith(("vllm:", "sglang:", "llamacpp:")) and self.engine != LOCAL:
+            keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
+            yield f"--engine {self.engine}: each worker would start its own server: {keeps_up}"
+        if self.trace_text and self.tool_output == "oracle":
+            yield "--trace-text: it would record the answers that a model gets with --tool-output oracle: omit one"
+
+    def _unsuitable_settings(self, *, recorded: bool, likelihood: bool) -> Iterator[str]:
+        settings = {"reasoning": self.reasoning, "context": self.context, "caption-model": self.captioner}
+        for key, value in settings.items():
+            if recorded and value is not None:
+                yield f"--setting {key}: a recorded model can only be asked as it was recorded"
+        if (self.captioner or "").startswith("replay:"):
+            yield f"--setting caption-model={self.captioner}: a recorded model describes no image"
+        if self.reasoning == "first" and likelihood:
+            reason = "likelihoods only rate the options, so there is no reasoning before the answer"
+            yield f"--setting reasoning=first: {reason}"
+        if self.context is None and self.context_missing != "refuse":
+            yield f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
+
+    def _unsuitable_repetitions(self, *, recorded: bool, likelihood: bool) -> Iterator[str]:
         cold = self.model_settings.temperature == 0
         samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)
         for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):
-            wrong, more = f"--setting {key}={times}", times != 1
-            yield times < 1, f"{wrong}: at least 1"
-            yield more and recorded, f"{wrong}: a recorded model has one reply per question, {NOT_AGAIN}"
-            same = f"{wrong}: likelihoods are the same every time"
-            yield more and likelihood, f"{same}; give only one of answer=likelihood and {key}"
-            yield more and bool(deterministic), f"{wrong}: at temperature 0 {at_0}"
+            wrong = f"--setting {key}={times}"
+            if times < 1:
+                yield f"{wrong}: at least 1"
+            if times != 1 and recorded:
+                yield f"{wrong}: a recorded model has one reply per question, {NOT_AGAIN}"
+            if times != 1 and likelihood:
+                yield f"{wrong}: likelihoods are the same every time; give only one of answer=likelihood and {key}"
+            if times != 1 and deterministic:
+                yield f"{wrong}: at temperature 0 {at_0}"

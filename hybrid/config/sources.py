@@ -157,11 +157,11 @@ def value_of_environment(option_field: OptionField, values: Mapping[str, Any]) -
         option_field: the option.
         values: the run's values so far, with its benchmark and model.
     """
-    name, benchmark = option_field.option.variable, values.get(BENCHMARK)
-    if option_field.option.key == "data":
-        return os.environ.get(f"HYBRID_DATA_{benchmark.upper()}") or None if benchmark else None
     if option_field.option.key == "base_url":
         return base_url_of_environment(values["model"] or "")
+    name = option_field.option.variable
+    if option_field.option.key == "data":
+        name = name.replace("NAME", str(values[BENCHMARK]).upper())
     return os.environ.get(name) or None if name else None
 
 
