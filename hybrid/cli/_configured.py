@@ -9,7 +9,7 @@ config = run_config(context, solver=("mllm",))      # of a command without `--co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,13 +19,22 @@ from click.core import ParameterSource
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FieldOption, click_option
 from hybrid.config import RunConfig
-from hybrid.config.build import FIELDS, MODEL_FIELDS, config_of
+from hybrid.config.build import FIELDS, config_of
 from hybrid.config.command_options import BENCHMARK
 from hybrid.config.file import NO_FILE, open_config
+from hybrid.config.option import OptionField
 from hybrid.config.sources import RunOptions, read_runs, resolve
 
 # Options that are in the short help of `hybrid run` only, and not in that of other commands.
 RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
+# The options of a run that only make sense for many questions.
+OF_MANY_QUESTIONS: Final = frozenset(
+    {
+        *("split", "task", "limit", "only", "data", "images_root", "rotate", "strict", "protocol", "trust"),
+        *("batch", "batch_wait", "batch_tail", "concurrency", "engine", "address", "tool_gpu"),
+        *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
+    }
+)
 # Key of a context: the runs that the command line and its file define.
 _RUNS = "hybrid.runs"
 
@@ -35,9 +44,9 @@ def run_options() -> list[click.Parameter]:
     return [click_option(field) for field in FIELDS]
 
 
-def model_options() -> list[click.Parameter]:
-    """Return the options that control how a model is asked, without batches, which need several questions."""
-    return [click_option(field) for field in MODEL_FIELDS if not field.option.key.startswith("batch")]
+def options_of_a_question(fields: Sequence[OptionField] = FIELDS) -> list[click.Parameter]:
+    """Return the options of these fields, without those that only make sense for many questions."""
+    return [click_option(field) for field in fields if field.option.key not in OF_MANY_QUESTIONS]
 
 
 class Configured(Grouped):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._configured import run_config, run_options
+from hybrid.cli._configured import options_of_a_question, run_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import logging_options_of, path_option
 from hybrid.core.errors import UsageError
@@ -21,25 +21,12 @@ from hybrid.display.notes import tell
 if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
 
-# The options of a run that only make sense for many questions.
-OF_MANY_QUESTIONS: Final = frozenset(
-    {
-        *("split", "task", "limit", "only", "data", "images_root", "rotate", "strict", "protocol", "trust", "context"),
-        *("batch", "batch_wait", "batch_tail", "concurrency", "engine", "address", "tool_gpu"),
-        *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
-    }
-)
 # Shown by `--help-all` only.
 RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
 PAGE_FILE: Final = "answer.html"
 
 
-def ask_options() -> list[click.Parameter]:
-    """Return the options of `hybrid run` that a single question takes."""
-    return [option for option in run_options() if option.name not in OF_MANY_QUESTIONS]
-
-
-@click.command("ask", cls=Grouped, params=ask_options(), rare=RARE)
+@click.command("ask", cls=Grouped, params=options_of_a_question(), rare=RARE)
 @click.argument("words", nargs=-1, required=True, metavar='PHOTO... "QUESTION"')
 @click.option(
     "--choice", multiple=True, metavar="TEXT", help="An option of a multiple-choice question. Given once for each."

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._configured import given_options, model_options
+from hybrid.cli._configured import given_options, options_of_a_question
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import path_option, tables_option
-from hybrid.config.build import settings_of
+from hybrid.config.build import MODEL_FIELDS, settings_of
 from hybrid.config.command_options import FIELDS
 from hybrid.config.sources import resolve
 from hybrid.display.terminal import TEXT, Shape, pasteable
@@ -24,7 +24,7 @@ def command() -> None:
     """Find out what a model and its server can do."""
 
 
-@command.command("check", cls=Grouped, params=model_options())
+@command.command("check", cls=Grouped, params=options_of_a_question(MODEL_FIELDS))
 @click.argument("model")
 @path_option
 @tables_option

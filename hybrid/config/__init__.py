@@ -11,7 +11,6 @@ from hybrid.config.groups import ModelSettings as ModelSettings
 from hybrid.config.groups import Objects as Objects
 from hybrid.config.groups import RunLimits as RunLimits
 from hybrid.config.groups import ServiceOptions as ServiceOptions
-from hybrid.config.groups import model_settings_of as model_settings_of
 from hybrid.config.groups import parse_model_args as parse_model_args
 from hybrid.config.identity import concerning as concerning
 from hybrid.config.identity import digest as digest

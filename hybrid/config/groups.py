@@ -162,12 +162,7 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
     """
-    return model_settings_of(pairs("--model-arg", items))
-
-
-def model_settings_of(arguments: Mapping[str, str]) -> ModelSettings:
-    """Like `parse_model_args`, for texts by key."""
-    values, extra = read_model_args(option_fields(ModelSettings, "--model-arg"), arguments)
+    values, extra = read_model_args(option_fields(ModelSettings, "--model-arg"), pairs("--model-arg", items))
     return ModelSettings(extra=extra, **{path[0]: value for path, value in values.items()})
 
 

@@ -270,7 +270,7 @@ def _walk(
         if option is not None:
             of_union = get_origin(hint) in (Union, types.UnionType)
             kinds = [kind for kind in get_args(hint) if kind is not types.NoneType] if of_union else [hint]
-            yield OptionField(path, option, kinds[0], len(kinds) < len(get_args(hint)), default, identity)
+            yield OptionField(path, option, kinds[0], types.NoneType in get_args(hint), default, identity)
 
 
 def _class(hint: Any) -> type:

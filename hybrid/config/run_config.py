@@ -41,7 +41,6 @@ OF_CAPTIONER: Final = {
 }
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
-NOT_AGAIN: Final = "which cannot be asked for again"
 SAMPLES_AT_0: Final = "all samples would be identical; omit --model-arg temperature=0"
 REPEATS_AT_0: Final = (
     "all repetitions would be identical: add --model-arg temperature=1 (or =null if the model does not accept one)"
@@ -378,7 +377,7 @@ class RunConfig:
             if times < 1:
                 yield f"{wrong}: at least 1"
             if times != 1 and recorded:
-                yield f"{wrong}: a recorded model has one reply per question, {NOT_AGAIN}"
+                yield f"{wrong}: a recorded model has one reply per question, which cannot be asked for again"
             if times != 1 and likelihood:
                 yield f"{wrong}: likelihoods are the same every time; give only one of answer=likelihood and {key}"
             if times != 1 and deterministic:

@@ -64,6 +64,7 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
         UsageError: an unknown key of the file, or a value that does not fit.
     """
     fixed, axes = file_options(file, given)
+    environment = not file.is_manifest
     benchmarks = _benchmarks(given.get(BENCHMARK))
     if (count := len(benchmarks) * math.prod(map(len, axes.values()))) > MAX_RUNS:
         raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
@@ -71,9 +72,9 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
     names: set[str] = set()
     for benchmark, choice in itertools.product(benchmarks, itertools.product(*axes.values())):
         texts = dict(zip(axes, choice, strict=True))
-        one_benchmark = {BENCHMARK: benchmark} if benchmark else {}
-        chosen = {**one_benchmark, **{FIELDS[key].option.long: _word(key, texts[key]) for key in axes if axes[key][1:]}}
-        values, recorded = resolve({**given, **one_benchmark}, with_choice(fixed, texts), from_run=file.is_manifest)
+        chosen = {BENCHMARK: benchmark} if benchmark else {}
+        values, recorded = resolve({**given, **chosen}, with_choice(fixed, texts), environment=environment)
+        chosen |= {FIELDS[key].option.long: _word(key, texts[key]) for key in axes if len(axes[key]) > 1}
         # If what is given overrides every difference between two choices, they are the same run.
         if (signature := json.dumps(recorded)) not in runs:
             name = _folder_name(chosen, names) if chosen else ""
@@ -104,14 +105,14 @@ def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
 
 
 def resolve(
-    given: Mapping[str, Any], texts: FileValues | None = None, *, from_run: bool = False
+    given: Mapping[str, Any], texts: FileValues | None = None, *, environment: bool = True
 ) -> tuple[dict[str, Any], dict[str, Json]]:
     """Return the values of every option by key, and those that a manifest records by long name.
 
     Args:
         given: values by key.
         texts: the file's values by key, as texts.
-        from_run: whether the file is the manifest of a run, which defines all options, so that variables do not count.
+        environment: whether variables count; they do not beside the manifest of a run, which defines all options.
 
     Raises:
         UsageError: a value of the environment that does not fit, or weights of a tool given twice.
@@ -120,7 +121,7 @@ def resolve(
     recorded: dict[str, Json] = {}
     for key, option_field in FIELDS.items():
         items, source = (texts or {}).get(key, ()), ""
-        if not items and key not in given and not from_run:
+        if not items and key not in given and environment:
             variable = value_of_environment(option_field, values)
             items, source = (() if variable is None else (variable,)), f" (env var: {option_field.option.variable!r})"
         values[key] = read_option(option_field, items, source) if items else option_field.default

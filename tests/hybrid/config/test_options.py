@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.cli._configured import runs_of
+from hybrid.cli._configured import OF_MANY_QUESTIONS, runs_of
+from hybrid.cli._help import USUAL
 from hybrid.cli._tool_server import up
 from hybrid.cli.ablate import command as ablate
+from hybrid.cli.ask import command as ask
 from hybrid.cli.from_python import KEYWORDS, RENAMED, resolve
 from hybrid.cli.run import command
 from hybrid.cli.study import command as study
@@ -88,6 +90,12 @@ def test_no_tool_has_weights_of_its_own_by_default() -> None:
         assert config_of(options.values, options.recorded).service.weights == {}
         assert "weights" not in options.recorded
     assert up.make_context("up", []).params["weights"] == ()
+
+
+def test_a_list_of_options_names_options_that_exist() -> None:
+    assert ALL_FIELDS.keys() >= OF_MANY_QUESTIONS
+    for other in (ask, study, ablate, command):
+        assert other.rare <= {param.name for param in other.params} | {"path"} | USUAL, other.name
 
 
 def test_what_distinguishes_no_run_cannot_vary() -> None:
