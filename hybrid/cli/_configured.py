@@ -59,7 +59,7 @@ class Configured(Grouped):
             UsageError: the file cannot be read, has an unknown key, or an invalid value.
         """
         words, _, _ = self.make_parser(ctx).parse_args(list(args))
-        if ctx.resilient_parsing or words.get("help"):
+        if ctx.resilient_parsing or not {*ctx.help_option_names, "--help-all"}.isdisjoint(args):
             return super().parse_args(ctx, args)
         # An option that was not typed is absent or holds click's marker.
         config = words.get("config")

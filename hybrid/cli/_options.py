@@ -195,7 +195,7 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 # The options for the amount of output on stderr, common to all long commands.
-_LOGGING = ("verbose", "quiet", "debug")
+LOGGING = ("verbose", "quiet", "debug")
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
                     click.echo(error.trace.rstrip(), err=True)
                 raise
 
-    for key in reversed(_LOGGING):
+    for key in reversed(LOGGING):
         with_logging = shared_option(key)(with_logging)
     return with_logging
 

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from hybrid.benchmarks.questions.from_python import Question, write
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
-from hybrid.cli._options import set_up_notes
+from hybrid.cli._options import LOGGING, set_up_notes
 from hybrid.cli._progress import Bars
 from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
@@ -28,7 +28,7 @@ from hybrid.config.option import OptionField, is_path
 from hybrid.config.sources import RunOptions, read_keywords, read_runs
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
-from hybrid.core.python_words import python_errors
+from hybrid.core.python_words import RENAMED, python_errors
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
@@ -45,8 +45,6 @@ from hybrid.serving.described import ProcessDescriber
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
-# Options whose name in Python differs from the command line.
-RENAMED: Final = {"solver": "solvers"}
 # The keywords of `hybrid.run`, without options that only control printing.
 KEYWORDS: Final[Mapping[str, OptionField]] = {
     RENAMED.get(key, key): field for key, field in FIELDS.items() if key not in (BENCHMARK, "dry_run", "tables", "json")
@@ -108,7 +106,7 @@ def _run(
 @contextmanager
 def _notes_and_tools(options: Mapping[str, object], objects: Objects) -> Iterator[None]:
     """Show notes as the options require, and describe tools in another process, unless a tool is an object of this."""
-    levels = {name: bool(options.get(name)) for name in ("verbose", "quiet", "debug")}
+    levels = {name: bool(options.get(name)) for name in LOGGING}
     with set_up_notes(**levels), nullcontext() if objects.tools else described_by(ProcessDescriber):
         yield
 

@@ -82,8 +82,8 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
       hybrid models serve vllm:Qwen/Qwen2.5-VL-7B-Instruct --server-arg max-model-len=16384
     """
     from hybrid.config.values import pairs
+    from hybrid.config.words import STARTED
     from hybrid.core.errors import UsageError
-    from hybrid.models import STARTED
     from hybrid.models.served.commands import command_of
     from hybrid.models.served.process import server_for
     from hybrid.running.signals import Interrupted, until_signal

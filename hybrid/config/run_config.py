@@ -30,7 +30,7 @@ from hybrid.config.option import (
     setting,
     setting_option,
 )
-from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
+from hybrid.config.words import LOCAL, STARTED, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json, Reasoning
 
@@ -350,7 +350,7 @@ class RunConfig:
             yield "--trace-text needs a trace: add --trace otlp or --trace FILE.jsonl"
         if self.trace is not None and self.engine != LOCAL:
             yield f"--trace records only the requests of this process: remove --engine {self.engine}"
-        if (self.model or "").startswith(("vllm:", "sglang:", "llamacpp:")) and self.engine != LOCAL:
+        if (self.model or "").partition(":")[0] in STARTED and self.engine != LOCAL:
             keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
             yield f"--engine {self.engine}: each worker would start its own server: {keeps_up}"
         if self.trace_text and self.tool_output == "oracle":

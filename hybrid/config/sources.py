@@ -24,6 +24,7 @@ from hybrid.config.command_options import BENCHMARK, FIELDS
 from hybrid.config.file import NO_FILE, ConfigFile, FileValues, file_options, with_choice
 from hybrid.config.option import OptionField
 from hybrid.config.values import as_written, merged_pairs, read_values
+from hybrid.config.words import STARTED
 from hybrid.core.errors import UsageError
 from hybrid.core.secrets import redact
 from hybrid.core.types import Json
@@ -31,7 +32,7 @@ from hybrid.display.notes import tell
 
 MAX_RUNS = 1000
 # Providers whose models run in this process, are recordings, or have a server that this program starts.
-_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay", "vllm", "sglang", "llamacpp"})
+_WITHOUT_SERVER = frozenset({"embedded", "hf", "replay", *STARTED})
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
     }.items():
         result = command("run", "blink", "--config", name)
         assert (result.code, value in result.err) == (2, True), result.err
+        assert command("run", "--config", name, "--help", code=0).out.startswith("Usage: ")
 
 
 # The manifest as a configuration

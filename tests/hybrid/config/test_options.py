@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hybrid.cli._configured import OF_MANY_QUESTIONS, runs_of
 from hybrid.cli._help import USUAL
 from hybrid.cli._tool_server import up
+from hybrid.cli.ablate import HEEDED
 from hybrid.cli.ablate import command as ablate
 from hybrid.cli.ask import command as ask
-from hybrid.cli.from_python import KEYWORDS, RENAMED, resolve
+from hybrid.cli.from_python import KEYWORDS, resolve
 from hybrid.cli.run import command
 from hybrid.cli.study import command as study
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
@@ -23,6 +24,7 @@ from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
 from hybrid.config.sources import RunOptions
 from hybrid.core.errors import UsageError
+from hybrid.core.python_words import RENAMED
 
 FIELDS = option_fields(RunConfig)
 CLICK = {word: param for param in command.params for word in param.opts}
@@ -94,6 +96,7 @@ def test_no_tool_has_weights_of_its_own_by_default() -> None:
 
 def test_a_list_of_options_names_options_that_exist() -> None:
     assert ALL_FIELDS.keys() >= OF_MANY_QUESTIONS
+    assert {param.name for param in ablate.params} >= HEEDED
     for other in (ask, study, ablate, command):
         assert other.rare <= {param.name for param in other.params} | {"path"} | USUAL, other.name
 
