@@ -4,7 +4,7 @@
 def command(**options):
     runs = runs_of(click.get_current_context())
 
-config = run_config(context, solver=("mllm",))      # of a command without `--config`
+config = run_config(context, {"solver": ("mllm",)})     # of a command without `--config`
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from click.core import ParameterSource
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FieldOption, click_option
 from hybrid.config import RunConfig
-from hybrid.config.build import FIELDS, config_of
+from hybrid.config.build import RUN_FIELDS, config_of
 from hybrid.config.command_options import BENCHMARK
 from hybrid.config.file import NO_FILE, open_config
 from hybrid.config.option import OptionField
 from hybrid.config.sources import RunOptions, read_runs, resolve
 
 # Options that are in the short help of `hybrid run` only, and not in that of other commands.
-RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
+RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in RUN_FIELDS if field.option.common == "run")
 # The options of a run that only make sense for many questions.
 OF_MANY_QUESTIONS: Final = frozenset(
     {
@@ -41,10 +41,10 @@ _RUNS = "hybrid.runs"
 
 def run_options() -> list[click.Parameter]:
     """Return the options of a `RunConfig`, in the order of its fields."""
-    return [click_option(field) for field in FIELDS]
+    return [click_option(field) for field in RUN_FIELDS]
 
 
-def options_of_a_question(fields: Sequence[OptionField] = FIELDS) -> list[click.Parameter]:
+def options_of_a_question(fields: Sequence[OptionField] = RUN_FIELDS) -> list[click.Parameter]:
     """Return the options of these fields, without those that only make sense for many questions."""
     return [click_option(field) for field in fields if field.option.key not in OF_MANY_QUESTIONS]
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from hybrid.benchmarks.card import Setting
     from hybrid.core.types import Json
 
-FIELDS: Final = option_fields(RunConfig)
-MODEL_FIELDS: Final = tuple(field for field in FIELDS if field.path[0] == "model_settings")
-# The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
+RUN_FIELDS: Final = option_fields(RunConfig)
+MODEL_FIELDS: Final = tuple(field for field in RUN_FIELDS if field.path[0] == "model_settings")
 MODEL_ARGS: Final = option_fields(RunConfig, "--model-arg")
 EXTRA: Final = ("model_settings", "extra")
+# The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
 
 
@@ -52,35 +52,38 @@ def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = N
     weights = _weights(values["weights"], values["tools"])
     if recorded is not None and weights:
         recorded = {**recorded, "weights": dict(weights)}
-    arguments, extra = read_model_args(MODEL_ARGS, values["model_arg"])
-    if ("model_settings", "price") not in arguments:
-        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
-    settings: Mapping[str, str] = values["setting"]
-    _refuse_misspelt(benchmark, settings)
-    if "caption-model" in settings and "caption-price" not in settings:
-        _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
-    groups = nested(
-        {
-            **{field.path: values[field.option.key] for field in FIELDS},
-            **arguments,
-            **{field.path: _read_setting(key, settings[key]) for key, field in SETTINGS.items() if key in settings},
-            EXTRA: extra,
-            ("service", "weights"): weights,
-            ("service", "isolated"): True,
-            ("settings",): {key: value for key, value in settings.items() if key not in SETTINGS},
-        }
-    )
+    groups = _fields_of({**values, "benchmark": benchmark})
     model_settings = _model_settings(values, ModelSettings(**groups.pop("model_settings")), groups.get("samples", 1))
     second = _captioner_settings(groups.get("captioner"), groups.pop("captioner_settings", {}), model_settings)
     return RunConfig(
         benchmark=benchmark,
         model_settings=model_settings,
         captioner_settings=second,
-        service=ServiceOptions(**groups.pop("service")),
+        service=ServiceOptions(**{**groups.pop("service"), "weights": weights, "isolated": True}),
         limits=Limits(**groups.pop("limits")),
         run_limits=RunLimits(**groups.pop("run_limits")),
         options_as_used=recorded or {},
         **{**groups, **({} if data is None else {"data": data})},
+    )
+
+
+def _fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a configuration's fields by name, those of a group of options as a mapping."""
+    arguments, extra = read_model_args(MODEL_ARGS, values["model_arg"])
+    if ("model_settings", "price") not in arguments:
+        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    settings: Mapping[str, str] = values["setting"]
+    _refuse_misspelt(values["benchmark"], settings)
+    if "caption-model" in settings and "caption-price" not in settings:
+        _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    return nested(
+        {
+            **{field.path: values[field.option.key] for field in RUN_FIELDS},
+            **arguments,
+            **{field.path: _read_setting(key, settings[key]) for key, field in SETTINGS.items() if key in settings},
+            EXTRA: extra,
+            ("settings",): {key: value for key, value in settings.items() if key not in SETTINGS},
+        }
     )
 
 
