@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hybrid.cli import cli
+from hybrid.cli._run_config import config_of
 from hybrid.cli.run import command as run
-from hybrid.config.build import config_of
 from hybrid.tool import Request, Tool
 from tests.runnable import Page
 

@@ -16,14 +16,14 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
+from hybrid.cli._config_file import NO_FILE, open_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FieldOption, click_option
+from hybrid.cli._run_config import RUN_FIELDS, config_of
+from hybrid.cli._sources import RunOptions, read_runs, resolve
 from hybrid.config import RunConfig
-from hybrid.config.build import RUN_FIELDS, config_of
 from hybrid.config.command_options import BENCHMARK
-from hybrid.config.file import NO_FILE, open_config
 from hybrid.config.option import OptionField
-from hybrid.config.sources import RunOptions, read_runs, resolve
 
 # Options that are in the short help of `hybrid run` only, and not in that of other commands.
 RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in RUN_FIELDS if field.option.common == "run")

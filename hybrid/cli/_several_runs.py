@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli._progress import ask_with_bars
-from hybrid.config.build import config_of
-from hybrid.config.sources import RunOptions
+from hybrid.cli._run_config import config_of
+from hybrid.cli._sources import RunOptions
 from hybrid.core.errors import HybridError, UsageError
 from hybrid.core.files import advice_on
 from hybrid.core.repetitions import word_of

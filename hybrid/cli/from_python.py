@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from hybrid.benchmarks.questions.from_python import Question, write
+from hybrid.cli._config_file import NO_FILE, open_config
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
 from hybrid.cli._options import LOGGING, set_up_notes
 from hybrid.cli._progress import Bars
+from hybrid.cli._run_config import config_of
+from hybrid.cli._sources import RunOptions, read_keywords, read_runs
 from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
-from hybrid.config.build import config_of
 from hybrid.config.command_options import BENCHMARK, FIELDS, PATH
-from hybrid.config.file import NO_FILE, open_config
 from hybrid.config.option import OptionField, is_path
-from hybrid.config.sources import RunOptions, read_keywords, read_runs
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
 from hybrid.core.python_words import RENAMED, python_errors

@@ -97,8 +97,8 @@ def command(
 
 def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
     """Return the settings of the judge. Raises `UsageError` for a temperature other than 0."""
+    from hybrid.cli._sources import base_url_of_environment
     from hybrid.config import parse_model_args
-    from hybrid.config.sources import base_url_of_environment
 
     args = parse_model_args(model_args)
     if args.temperature != 0:

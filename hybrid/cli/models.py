@@ -13,9 +13,9 @@ from hybrid.cli import _options as shared
 from hybrid.cli._configured import given_options, options_of_a_question
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import path_option, tables_option
-from hybrid.config.build import MODEL_FIELDS, settings_of
+from hybrid.cli._run_config import MODEL_FIELDS, settings_of
+from hybrid.cli._sources import resolve
 from hybrid.config.command_options import FIELDS
-from hybrid.config.sources import resolve
 from hybrid.display.terminal import TEXT, Shape, pasteable
 
 

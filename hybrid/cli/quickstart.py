@@ -63,8 +63,8 @@ def command(limit: int, **options: Any) -> int:
     that ships with the project: the numbers show that the program works, and say nothing about real MLLMs. OUT/site has
     the report. The same command resumes where it stopped.
     """
-    from hybrid.config.build import config_of
-    from hybrid.config.sources import resolve
+    from hybrid.cli._run_config import config_of
+    from hybrid.cli._sources import resolve
     from hybrid.running.study import cells_of
 
     tell(f"{BENCHMARK}: preparing generated questions ...")

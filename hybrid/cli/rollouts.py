@@ -66,8 +66,8 @@ def command(words: tuple[str, ...]) -> int:
 def run_config(words: tuple[str, ...]) -> Any:
     """Return the configuration of `hybrid run WORDS` whose model is not known yet. Raises `UsageError`."""
     from hybrid.cli._configured import runs_of
+    from hybrid.cli._run_config import config_of
     from hybrid.cli.run import command as run_command
-    from hybrid.config.build import config_of
     from hybrid.running.rollouts import UNKNOWN
 
     try:

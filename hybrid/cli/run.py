@@ -13,7 +13,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli._configured import Configured, run_options, runs_of
 from hybrid.cli._options import click_option, logging_options_of, path_option, shared_option, tables_option
-from hybrid.config.build import config_of
+from hybrid.cli._run_config import config_of
 from hybrid.config.command_options import BENCHMARK, FIELDS
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet, tell

@@ -160,8 +160,8 @@ def test_an_option_is_checked_as_the_command_does(picture_folder: Path, options:
 
 
 def test_options_are_values_of_the_fields() -> None:
+    from hybrid.cli._sources import read_keywords
     from hybrid.cli.from_python import KEYWORDS
-    from hybrid.config.sources import read_keywords
 
     options: dict[str, Any] = {
         "solvers": ["mllm", "arbiter"],

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from hybrid.cli._run_config import config_of
 from hybrid.cli.run import command
 from hybrid.config import Price, RunConfig
-from hybrid.config.build import config_of
 from hybrid.core.errors import UsageError
 from tests.finished_runs import Words
 from tests.tables import cases

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from hybrid.cli._configured import runs_of
 from hybrid.cli._options import FieldOption
+from hybrid.cli._run_config import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
-from hybrid.config.build import config_of
 from hybrid.config.command_options import FIELDS
 from hybrid.core.errors import UsageError
 from hybrid.log.manifest import seal_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from hybrid.cli._run_config import config_of
 from hybrid.cli.from_python import resolve
-from hybrid.config.build import config_of
 from hybrid.core.errors import UsageError
 
 

@@ -42,7 +42,7 @@ from hybrid.cli import COMPLETE, ablate, cli, run, study
 from hybrid.cli._configured import runs_of
 from hybrid.cli._help import HELP_ALL
 from hybrid.cli.from_python import resolve
-from hybrid.config.build import config_of
+from hybrid.cli._run_config import config_of
 from hybrid.config.environment import VARIABLES
 from hybrid.core.errors import UsageError
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from hybrid.cli._configured import OF_MANY_QUESTIONS, runs_of
 from hybrid.cli._help import USUAL
+from hybrid.cli._run_config import config_of
+from hybrid.cli._sources import RunOptions
 from hybrid.cli._tool_server import up
 from hybrid.cli.ablate import HEEDED
 from hybrid.cli.ablate import command as ablate
@@ -18,11 +20,9 @@ from hybrid.cli.from_python import KEYWORDS, resolve
 from hybrid.cli.run import command
 from hybrid.cli.study import command as study
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
-from hybrid.config.build import config_of
 from hybrid.config.command_options import FIELDS as ALL_FIELDS
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
-from hybrid.config.sources import RunOptions
 from hybrid.core.errors import UsageError
 from hybrid.core.python_words import RENAMED
 

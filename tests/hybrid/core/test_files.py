@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hybrid.benchmarks.blink import BENCHMARK
-from hybrid.config.file import read_config
+from hybrid.cli._config_file import read_config
 from hybrid.core.errors import HybridError
 from hybrid.core.files import MAX_BYTES, read_small
 from hybrid.plugins.prompt_texts import read_texts

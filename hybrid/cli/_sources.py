@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hybrid.cli._config_file import NO_FILE, ConfigFile, FileValues, file_options, with_choice
 from hybrid.config.command_options import BENCHMARK, FIELDS
-from hybrid.config.file import NO_FILE, ConfigFile, FileValues, file_options, with_choice
 from hybrid.config.option import OptionField
 from hybrid.config.values import as_written, merged_pairs, read_values
 from hybrid.config.words import STARTED

@@ -1,6 +1,6 @@
 """A `RunConfig` from the values of its options, which are checked against each other, the benchmark and the tools.
 
-config_of(run.values, run.recorded)     # of `hybrid/config/sources.py`
+config_of(run.values, run.recorded)     # of `hybrid/cli/_sources.py`
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hybrid.cli._sources import base_url_of_environment
 from hybrid.config.groups import AUTO, Limits, ModelSettings, RunLimits, ServiceOptions, read_model_args
 from hybrid.config.option import OptionField, nested, option_fields
 from hybrid.config.run_config import RunConfig
-from hybrid.config.sources import base_url_of_environment
 from hybrid.config.values import check_value, pairs
 from hybrid.core.errors import UsageError, did_you_mean
 
