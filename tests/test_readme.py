@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hybrid.cli import cli
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_config import config_of
 from hybrid.cli.run import command as run
 from hybrid.tool import Request, Tool
 from tests.runnable import Page

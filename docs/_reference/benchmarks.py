@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from _reference.markdown import Page, block, code, escaped, table
 from hybrid.benchmarks.card import BenchmarkCard, Setting
-from hybrid.cli._run_options import common_settings
+from hybrid.cli._run_config import common_settings
 from hybrid.core.option_rotation import ALL_TASKS
 from hybrid.plugins.registry import load, names
 from hybrid.scoring.published import published

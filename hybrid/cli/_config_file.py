@@ -1,4 +1,4 @@
-"""A configuration of `hybrid run`: a YAML or JSON file, or a run's manifest, as options with their locations.
+"""A configuration of a run in a file: a YAML or JSON file, or a run's manifest, as options with their locations.
 
     file = read_config(Path("run.yaml"))
     file.entries["limit"].where     # its location
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.cli._field_options import RUN_FIELDS
+from hybrid.config.command_options import FIELDS, PATH
 from hybrid.config.nodes import Node, of_json, read_nodes
 from hybrid.config.option import OptionField
 from hybrid.config.values import check_value, merged_pairs, split_names
@@ -23,6 +23,7 @@ from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.files import read_small
 from hybrid.core.secrets import REDACTED
 from hybrid.log.manifest import MANIFEST, read_manifest
+from hybrid.plugins.registry import add_search_path
 
 # The manifest's key for the options.
 OPTIONS = "options"
@@ -43,6 +44,24 @@ class ConfigFile:
     path: Path
     entries: Mapping[str, Node]
     is_manifest: bool = False
+
+
+# For a command without `--config`.
+NO_FILE = ConfigFile(Path(), {})
+
+
+def open_config(path: Path) -> ConfigFile:
+    """Read a configuration, and search the folders of plug-ins that it names, which its other options may need.
+
+    Raises:
+        UsageError: as `read_config`, or a folder cannot be searched.
+        DataError: a damaged manifest.
+    """
+    file = read_config(path)
+    for word, node in file.entries.items():
+        if word != MATRIX and (field := _field(word, node)) is FIELDS["path"]:
+            add_search_path([Path(text) for text in _texts(field, node)], PATH.name)
+    return file
 
 
 def read_config(path: Path) -> ConfigFile:
@@ -74,9 +93,9 @@ def read_config(path: Path) -> ConfigFile:
         raise UsageError(f"--config {path}: is not text in UTF-8") from error
     # Between JSON values a tab equals a space, and JSON texts contain none; YAML rejects tabs.
     root = read_nodes(path, text.replace("\t", " ") if path.suffix == ".json" else text, "--config ")
-    if root is None or root.entries is None:
+    if root is None or not isinstance(root.value, dict):
         raise UsageError(f"--config {path}: write one option per line, KEY: VALUE")
-    return ConfigFile(path, root.entries)
+    return ConfigFile(path, root.value)
 
 
 def _is_manifest(data: bytes) -> bool:
@@ -121,103 +140,88 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
     """
     fixed: dict[str, tuple[str, ...]] = {}
     axes: Axes = {}
-    matrix = file.entries.get(MATRIX)
-    if matrix is not None and matrix.entries is None:
+    matrix = file.entries.get(MATRIX, Node({}, ""))
+    if not isinstance(matrix.value, dict):
         raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below")
-    below = dict(matrix.entries or {}) if matrix is not None else {}
-    for word, node in file.entries.items():
-        if word == MATRIX:
-            continue
+    rows = [(word, node, False) for word, node in file.entries.items() if word != MATRIX]
+    rows += [(word, node, True) for word, node in matrix.value.items()]
+    for word, node, in_matrix in rows:
         field = _field(word, node)
-        key = field.option.long
-        if key in fixed or key in axes:
+        key = field.option.key
+        # Of a mapping, some keys may vary.
+        if key in axes or (key in fixed and not (in_matrix and field.is_pairs)):
             raise UsageError(f"{node.where}: {word}: given twice")
-        # For an option with a single value, a list defines several runs.
+        # A list of solvers belongs to one run, which compares them; for an option with a single value, a list defines
+        # several runs.
         is_single = not field.is_many or field.is_pairs
-        if node.kind == "list" and is_single:
+        if key != "solver" if in_matrix else isinstance(node.value, tuple) and is_single:
             axes[key] = _axis(field, node)
         else:
             fixed[key] = _texts(field, node)
-    for word, node in below.items():
-        field = _field(word, node)
-        key = field.option.long
-        if key in axes or (key in fixed and not field.is_pairs):
-            raise UsageError(f"{node.where}: {word}: given twice")
-        if key == "solver":
-            # A list of solvers belongs to one run, which compares them.
-            fixed[key] = _texts(field, node)
-        else:
-            axes[key] = _axis(field, node)
-    open_axes = {
-        key: runs for key, runs in axes.items() if RUN_FIELDS[key].is_pairs or RUN_FIELDS[key].option.key not in earlier
-    }
-    return fixed, open_axes
+    return fixed, {key: runs for key, runs in axes.items() if FIELDS[key].is_pairs or key not in earlier}
 
 
 def _field(word: str, node: Node) -> OptionField:
     """Return the option of a file's key. Raises `UsageError` for an unknown word, suggesting the closest."""
-    key = word.replace("_", "-")
-    names = [name for name in RUN_FIELDS if name != "config"]
-    if key not in names:
-        hint = did_you_mean(key, [*names, MATRIX])
+    names = {field.option.long: field for key, field in FIELDS.items() if key != "config"}
+    names[PATH.short.removeprefix("--")] = FIELDS["path"]
+    long = word.replace("_", "-")
+    if long not in names:
+        hint = did_you_mean(long, [*names, MATRIX])
         raise UsageError(f"{node.where}: no option {word!r}{hint}; see `hybrid run --help`")
-    return RUN_FIELDS[key]
+    return names[long]
 
 
 def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
     """Return a list of values, one per run."""
     key = field.option.long
-    if not (field.option.in_manifest and field.option.can_vary):
+    if not field.can_vary:
         raise UsageError(f"{node.where}: {key}: this option cannot vary between runs: give one value")
-    if node.kind != "list" or not node.items:
+    if not isinstance(node.value, tuple) or not node.value:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
-    return tuple(_texts(field, item) for item in node.items)
+    return tuple(_texts(field, item) for item in node.value)
 
 
 def _texts(field: OptionField, node: Node) -> tuple[str, ...]:
     """Return one value as texts for `--KEY=` on a command line; an empty list for null, which omits the option."""
-    if node.kind == "nothing":
+    if node.value is None:
         return ()
     if field.is_pairs:
         return tuple(_pairs(field, node))
     if field.is_flag:
-        if node.kind != "switch":
+        if not isinstance(node.value, bool):
             raise _misfit(field.option.long, node, "true or false")
-        return ("on",) if node.plain() else ()
-    if node.kind == "list" and field.is_many:
-        texts = tuple(_single_value(field, item) for item in node.items)
+        return ("on",) if node.value else ()
+    if isinstance(node.value, tuple) and field.is_many:
+        texts = tuple(_single_value(field, item) for item in node.value)
         return texts if field.is_repeated or not texts else (",".join(texts),)
     return (_single_value(field, node),)
 
 
 def _pairs(field: OptionField, node: Node) -> Iterator[str]:
     key = field.option.long
-    if field.is_keyless and node.kind == "text":
+    if field.is_keyless and isinstance(node.value, str):
         yield node.text
         return
-    if node.entries is None:
+    if not isinstance(node.value, dict):
         raise _misfit(
             key, node, f"{field.option.metavar} or a mapping" if field.is_keyless else "a mapping, NAME: VALUE"
         )
-    for name, value in node.entries.items():
-        if value.kind in ("list", "mapping"):
-            if key != "model-arg":
-                raise _misfit(f"{key}: {name}", value, "one value")
-            yield f"{name}={json.dumps(value.plain())}"
-        elif value.kind == "nothing":
-            yield f"{name}=null"
-        else:
-            yield f"{name}={value.text}"
+    for name, part in node.value.items():
+        if isinstance(part.value, tuple | dict) and key != "model-arg":
+            raise _misfit(f"{key}: {name}", part, "one value")
+        is_scalar = isinstance(part.value, str | int | float)
+        yield f"{name}={part.text if is_scalar else json.dumps(part.plain())}"
 
 
 def _single_value(field: OptionField, node: Node) -> str:
     """Return one value in the form that its option accepts."""
     key = field.option.long
-    if node.kind == "switch" and field.option.form == "on|off":
-        return "on" if node.plain() else "off"
-    if node.kind == "switch" and not field.words:
-        raise _misfit(key, node, field.noun)
-    if node.kind in ("list", "mapping", "nothing"):
+    if isinstance(node.value, bool) and field.is_switch:
+        return "on" if node.value else "off"
+    if isinstance(node.value, bool) and not field.words:
+        raise _misfit(key, node, "a number" if field.type in (int, float) else "text")
+    if node.value is None or isinstance(node.value, tuple | dict):
         raise _misfit(key, node, "one value")
     try:
         for word in split_names(node.text) if field.is_listed else (node.text,):
@@ -233,6 +237,6 @@ def _misfit(key: str, node: Node, expected: str) -> UsageError:
 
 def with_choice(fixed: FileValues, choice: FileValues) -> dict[str, tuple[str, ...]]:
     """Return the options of one run: the options that are equal in every run, and those of this run's choice."""
-    pairs = {key for key in choice if RUN_FIELDS[key].is_pairs}
+    pairs = {key for key in choice if FIELDS[key].is_pairs}
     merged = {key: merged_pairs(fixed.get(key, ()), choice[key]) for key in pairs}
     return {**fixed, **choice, **merged}

@@ -1,74 +1,56 @@
-"""A command whose options may be set in a file (`--config`) and partly in the environment.
+"""The options of a run on the command line, made from its fields, and the runs that they and `--config FILE` define.
 
-The command line overrides the file, and the file the environment. A file's values are click's `default_map`; lists of
-values (`matrix:`) make several maps, one per run.
+@click.command("run", cls=Configured, params=[BENCHMARK_ARGUMENT, *run_options()])
+def command(**options):
+    runs = runs_of(click.get_current_context())
 
-    context = command.make_context("run", ["--config", "run.yaml", "--limit", "5"])
-    variants_of(context)            # the runs that the file defines
-    options_of(context)             # the options as used, for the manifest: {"limit": 5, ...}
+config = run_config(context, {"solver": ("mllm",)})     # of a command without `--config`
 """
 
 from __future__ import annotations
 
-import hashlib
-import itertools
-import json
-import math
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from hybrid.cli._config_file import ConfigFile, FileValues, file_options, read_config, with_choice
-from hybrid.cli._field_options import BENCHMARK, FIELDS_BY_KEY, OF_MANIFEST, RUN_FIELDS
+from hybrid.cli._config_file import NO_FILE, open_config
 from hybrid.cli._help import Grouped
-from hybrid.config.values import as_written
-from hybrid.core.errors import UsageError
-from hybrid.core.secrets import redact
-from hybrid.core.types import Json
+from hybrid.cli._options import FieldOption, click_option
+from hybrid.cli._run_config import RUN_FIELDS, config_of
+from hybrid.cli._sources import RunOptions, read_runs, resolve
+from hybrid.config import RunConfig
+from hybrid.config.command_options import BENCHMARK
+from hybrid.config.option import OptionField
 
-MAX_RUNS = 1000
-# Keys of a context: the runs that its file defines, and the benchmark if the command line has several.
-_VARIANTS = "hybrid.variants"
-_BENCHMARK = "hybrid.benchmark"
-
-
-class BenchmarkArgument(click.Argument):
-    """The benchmark of a run; of several, `A,B`, it is the one whose run is parsed."""
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the benchmark."""
-        return ctx.meta.get(_BENCHMARK) or value
-
-
-def _names(benchmarks: object) -> list[str]:
-    """Return the benchmarks in `A,B`; a single empty name if there is only one, or a path with a comma."""
-    several = isinstance(benchmarks, str) and not Path(benchmarks).exists()
-    names = list(dict.fromkeys(name.strip() for name in str(benchmarks).split(","))) if several else []
-    return names if len(names) > 1 else [""]
+# Options that are in the short help of `hybrid run` only, and not in that of other commands.
+RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in RUN_FIELDS if field.option.common == "run")
+# The options of a run that only make sense for many questions.
+OF_MANY_QUESTIONS: Final = frozenset(
+    {
+        *("split", "task", "limit", "only", "data", "images_root", "rotate", "strict", "protocol", "trust"),
+        *("batch", "batch_wait", "batch_tail", "concurrency", "engine", "address", "tool_gpu"),
+        *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
+    }
+)
+# Key of a context: the runs that the command line and its file define.
+_RUNS = "hybrid.runs"
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One run defined by a file: its distinguishing choices, and its options as click has parsed them."""
+def run_options() -> list[click.Parameter]:
+    """Return the options of a `RunConfig`, in the order of its fields."""
+    return [click_option(field) for field in RUN_FIELDS]
 
-    # Name of the run's folder; empty if there is only one run.
-    name: str
-    chosen: Mapping[str, str]
-    context: click.Context
 
-    @property
-    def label(self) -> str:
-        """The choices, such as `model=openai:gpt-4o, tool-output=blank`."""
-        return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
+def options_of_a_question(fields: Sequence[OptionField] = RUN_FIELDS) -> list[click.Parameter]:
+    """Return the options of these fields, without those that only make sense for many questions."""
+    return [click_option(field) for field in fields if field.option.key not in OF_MANY_QUESTIONS]
 
 
 class Configured(Grouped):
-    """A command with an option `--config FILE`."""
+    """The command `hybrid run`, whose options may be set in a file (`--config`)."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the file, whose values replace missing options of the command line.
@@ -76,87 +58,40 @@ class Configured(Grouped):
         Raises:
             UsageError: the file cannot be read, has an unknown key, or an invalid value.
         """
-        if ctx.resilient_parsing:
+        words, _, _ = self.make_parser(ctx).parse_args(list(args))
+        if ctx.resilient_parsing or not {*ctx.help_option_names, "--help-all"}.isdisjoint(args):
             return super().parse_args(ctx, args)
-        typed, _, _ = self.make_parser(ctx).parse_args(list(args))
         # An option that was not typed is absent or holds click's marker.
-        typed = {name: value for name, value in typed.items() if isinstance(value, str | list | bool)}
-        benchmarks = _names(typed.get(BENCHMARK))
-        if typed.get("help") or ("config" not in typed and len(benchmarks) < 2):
-            return super().parse_args(ctx, args)
-        file = read_config(Path(typed["config"])) if "config" in typed else ConfigFile(Path(), {})
-        ctx.meta[OF_MANIFEST] = file.is_manifest
-        ctx.meta[_VARIANTS] = variants = tuple(self._variants(ctx, file, typed, args, benchmarks))
-        ctx.default_map, ctx.meta[_BENCHMARK] = variants[0].context.default_map, variants[0].chosen.get(BENCHMARK)
-        return super().parse_args(ctx, args)
-
-    def _variants(
-        self, ctx: click.Context, file: ConfigFile, typed: Mapping[str, Any], args: list[str], benchmarks: list[str]
-    ) -> Iterator[Variant]:
-        """Yield, for each benchmark, every combination of values in the file's lists.
-
-        Lists of options that are given elsewhere are left out.
-        """
-        fixed, axes = file_options(file, typed)
-        if (count := len(benchmarks) * math.prod(map(len, axes.values()))) > MAX_RUNS:
-            raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
-        seen: set[str] = set()
-        names: set[str] = set()
-        for benchmark, choice in itertools.product(benchmarks, itertools.product(*axes.values())):
-            values = with_choice(fixed, dict(zip(axes, choice, strict=True)))
-            choices = {BENCHMARK: benchmark} if benchmark else {}
-            for key, texts in zip(axes, choice, strict=True):
-                if len(axes[key]) > 1:
-                    switch = "on" if texts else "off"
-                    choices[key] = switch if RUN_FIELDS[key].is_flag else "+".join(texts) or "default"
-            context = self.context_class(self, info_name=ctx.info_name, parent=ctx.parent)
-            context.meta.update({OF_MANIFEST: file.is_manifest, _BENCHMARK: benchmark})
-            context.default_map = _defaults(values)
-            with context.scope(cleanup=False):
-                super().parse_args(context, list(args))
-            # If the command line overrides every difference between two choices, they are the same run.
-            if (signature := json.dumps([benchmark, options_of(context)])) not in seen:
-                seen.add(signature)
-                yield Variant(_folder_name(choices, names) if choices else "", choices, context)
+        config = words.get("config")
+        file = open_config(Path(config)) if isinstance(config, str) else NO_FILE
+        if BENCHMARK in file.entries:
+            ctx.default_map = {BENCHMARK: str(file.path)}
+        rest = super().parse_args(ctx, args)
+        ctx.meta[_RUNS] = runs = read_runs(given_options(ctx), file)
+        for param in self.params:
+            if param.name in ctx.params and param.name in runs[0].values:
+                value = runs[0].values[param.name]
+                ctx.params[param.name] = value if param.callback is None else param.callback(ctx, param, value)
+        return rest
 
 
-def _defaults(values: FileValues) -> dict[str, Any]:
-    """Return the options of a file as click's defaults."""
-    # If an option has no text, the file leaves the option out.
-    texts_by_field = [(RUN_FIELDS[key], texts) for key, texts in values.items() if texts]
+def given_options(context: click.Context) -> dict[str, Any]:
+    """Return the values of a run's options that were typed, by key."""
     return {
-        field.option.key: field.is_flag or (list(texts) if field.is_repeated else texts[0])
-        for field, texts in texts_by_field
+        param.name: context.params[param.name]
+        for param in context.command.params
+        if (isinstance(param, FieldOption) or param.name == BENCHMARK)
+        and param.name in context.params
+        and context.get_parameter_source(param.name) is ParameterSource.COMMANDLINE
     }
 
 
-def variants_of(context: click.Context) -> tuple[Variant, ...]:
-    """Return the runs that a command's file defines; none without a file."""
-    variants: tuple[Variant, ...] = context.meta.get(_VARIANTS, ())
-    return variants
+def runs_of(context: click.Context) -> tuple[RunOptions, ...]:
+    """Return the runs that a command line of `hybrid run` and its file define."""
+    runs: tuple[RunOptions, ...] = context.meta[_RUNS]
+    return runs
 
 
-def options_of(context: click.Context, command: click.Command | None = None) -> dict[str, Json]:
-    """Return the options as used, by long name: from the command line, a file or the environment; no defaults.
-
-    Args:
-        context: context after parsing.
-        command: command whose options count; by default that of the context.
-    """
-    options: dict[str, Json] = {}
-    for param in (command or context.command).params:
-        name = param.name or ""
-        source, field = context.get_parameter_source(name), FIELDS_BY_KEY.get(name, RUN_FIELDS.get(name))
-        if source not in (None, ParameterSource.DEFAULT) and field is not None and field.option.in_manifest:
-            options[field.option.long] = as_written(field, context.params[name])
-    return options
-
-
-def _folder_name(choices: Mapping[str, str], used_names: set[str]) -> str:
-    """Make a valid and unique folder name from the choices."""
-    text = "_".join(choices.values())
-    name = re.sub(r"[^A-Za-z0-9.=+_-]+", "-", redact(text)).strip("-.") or "run"
-    if len(name) > 100 or name in used_names:
-        name = f"{name[:80]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    used_names.add(name)
-    return name
+def run_config(context: click.Context, fixed: Mapping[str, Any]) -> RunConfig:
+    """Return the configuration of a run from a command's typed options, and values by key that the command fixes."""
+    return config_of(*resolve({**given_options(context), **fixed}))

@@ -15,21 +15,103 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._field_options import shared_option
-from hybrid.config.command_options import FORMER_PATH_NAME, PATH
+from hybrid.config.command_options import FIELDS, PATH
+from hybrid.config.option import Group, OptionField, is_path
+from hybrid.config.values import read_values
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
 from hybrid.display.terminal import shape_of
 from hybrid.plugins.registry import add_search_path, left_out, outside_folders
 
-backend: Final = click.option(
-    "--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True
-)
+COMPLETIONS: Final = {"--solver": types.solver_lists, "--tools": types.tool_lists, "--config": types.runs}
+
+
+class FieldOption(click.Option):
+    """The option of a field: its value is read as that of a file or of Python."""
+
+    def __init__(self, *args: Any, field: OptionField, group: Group | Literal[""] = "", **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.field = field
+        # Heading in the help; empty for a command whose help has no headings.
+        self.group = group
+        self.common = not group or bool(field.option.common)
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return the variable's value, but not for a run, whose variables may depend on benchmark and model."""
+        return None if self.group else super().resolve_envvar_value(ctx)
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value of the field. Fails for a value that does not fit."""
+        items = value if isinstance(value, list | tuple) else [] if value is None else [value]
+        try:
+            return read_values(self.field, items) if items or self.field.is_pairs else self.field.default
+        except ValueError as error:
+            # Click would name the variable too, which these options do not read.
+            hint = " / ".join(f"'{name}'" for name in self.opts) if self.group else None
+            raise click.BadParameter(str(error), ctx, self, hint) from error
+
+
+def click_option(field: OptionField) -> click.Option:
+    """Return the option of a field of a run: its names, type, default, help, group and completion."""
+    names, facts = _click_arguments(field)
+    return FieldOption(names, group=field.option.group, **facts)
+
+
+def shared_option(key: str, **more: Any) -> Callable[[Any], Any]:
+    """Return the decorator for an option of `hybrid run`, for commands whose help has no groups.
+
+    `more` are arguments of `click.option`.
+    """
+    names, facts = _click_arguments(FIELDS[key])
+    return click.option(*names, cls=FieldOption, **{**facts, **more})
+
+
+def _click_arguments(field: OptionField) -> tuple[list[str], dict[str, Any]]:
+    option = field.option
+    # The name, with the negative form of a flag.
+    names, default = option.name, field.default
+    if field.is_negative:
+        names, default = f"{names}/--{names.removeprefix('--no-')}", not default
+    elif field.is_switch:
+        default = "on" if default else "off"
+    elif field.type is bool:
+        names = f"{names}/--no-{names.removeprefix('--')}"
+    facts = {
+        "field": field,
+        "type": click_type(field),
+        "default": default if isinstance(default, bool | int | float | str) else None,
+        "show_default": not field.is_flag,
+        "is_flag": field.is_flag,
+        "multiple": field.is_repeated,
+        "metavar": option.metavar or None,
+        "envvar": option.variable or None,
+        "show_envvar": bool(option.variable),
+        "shell_complete": COMPLETIONS.get(option.name),
+        "help": option.help,
+    }
+    return [names, *filter(None, (option.short,)), option.key], facts
+
+
+def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
+    """Return the type by which click describes and completes an option; `read_values` checks the values."""
+    least = field.option.at_least
+    if field.is_switch or field.words:
+        return click.Choice(field.words or ["on", "off"])
+    if is_path(field):
+        return click.Path(path_type=Path)
+    if field.option.form == "GB":
+        return click.FloatRange(least)
+    if field.type is not int:
+        return None
+    return int if least is None else click.IntRange(int(least))
+
+
+backend: Final = shared_option("backend")
 baseline: Final = click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 benchmark: Final = click.option(
     "--benchmark", type=types.BENCHMARK, help="The benchmark of saved predictions among the paths."
@@ -75,12 +157,7 @@ published: Final = click.option(
     help="Below, numbers that papers report for the same metrics, and the limits of a comparison.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
-weights: Final = click.option(
-    "--weights",
-    multiple=True,
-    metavar="[TOOL=]DIR_OR_ID",
-    help="Directory or hub id of learned weights; TOOL= names a needed tool.",
-)
+weights: Final = shared_option("weights")
 tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 
 # Output forms of tables, except text.
@@ -120,7 +197,7 @@ def form_options(command: Callable[..., int]) -> Callable[..., int]:
 
 
 # The options for the amount of output on stderr, common to all long commands.
-_LOGGING = ("verbose", "quiet", "debug")
+LOGGING = ("verbose", "quiet", "debug")
 
 
 @contextmanager
@@ -151,7 +228,7 @@ def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
                     click.echo(error.trace.rstrip(), err=True)
                 raise
 
-    for key in reversed(_LOGGING):
+    for key in reversed(LOGGING):
         with_logging = shared_option(key)(with_logging)
     return with_logging
 
@@ -161,19 +238,8 @@ def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Pat
         add_search_path(places, PATH.name)
 
 
-# Applied before other options are parsed, for the rest of the process.
-path_option = click.option(
-    PATH.name,
-    FORMER_PATH_NAME,
-    "path",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar=PATH.metavar,
-    is_eager=True,
-    expose_value=False,
-    callback=_look,
-    help=PATH.help,
-)
+# Applied before other options are parsed, for the rest of the process; the registry reads the variable.
+path_option = shared_option("path", is_eager=True, expose_value=False, callback=_look, envvar=None)
 
 
 def check_name_conflict(package: str, name: str) -> None:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hybrid.cli._configured import Variant, options_of
 from hybrid.cli._progress import ask_with_bars
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_config import config_of
+from hybrid.cli._sources import RunOptions
 from hybrid.core.errors import HybridError, UsageError
 from hybrid.core.files import advice_on
 from hybrid.core.repetitions import word_of
@@ -213,7 +213,7 @@ def estimated(runs: Mapping[str, RunConfig], resolve: Callable[..., ResolvedRun]
 class _Planned:
     """One run of a matrix, checked without asking; it keeps no data in memory."""
 
-    variant: Variant
+    options: RunOptions
     config: RunConfig
     folder: Path
     benchmark: str
@@ -228,22 +228,26 @@ class _Planned:
     @property
     def label(self) -> str:
         """Its choices, and the folders of solvers asked elsewhere."""
-        return "; ".join((self.variant.label, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
+        return "; ".join((self.options.label, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
 
     def as_json(self, results: AskedRuns) -> Json:
         """Return the run for the output of `--json`."""
         return {
             "run": str(self.folder),
-            "chosen": dict(self.variant.chosen),
+            "chosen": dict(self.options.chosen),
             "solvers": list(self.solvers),
             "elsewhere": {name: str(folder) for name, folder in self.elsewhere.items()},
             "options": dict(self.config.options_as_used),
-            "begun": self.variant.label in results.done,
+            "begun": self.options.label in results.done,
         }
 
 
-def run_matrix(variants: Sequence[Variant]) -> int:
+def run_matrix(runs: Sequence[RunOptions], options: Mapping[str, Any]) -> int:
     """Check every run before asking, then ask them one after the other and compare; return the exit code.
+
+    Args:
+        runs: the options of each run.
+        options: those of the command, which are equal in every run.
 
     Raises:
         UsageError: two runs are equal, or the answers of a run are hidden; also the errors of `prepare`.
@@ -256,17 +260,16 @@ def run_matrix(variants: Sequence[Variant]) -> int:
     plan: list[_Planned] = []
     # The folder of each solver's answers, by the digest of everything that they depend on.
     first: dict[str, Path] = {}
-    for variant in variants:
-        options = variant.context.params
-        tell(f"checking run {len(plan) + 1} of {len(variants)}: {variant.label}")
-        config = config_of(options, options_of(variant.context))
+    for run_options in runs:
+        tell(f"checking run {len(plan) + 1} of {len(runs)}: {run_options.label}")
+        config = config_of(run_options.values, run_options.recorded)
         if config.out is not None:
-            config = replace(config, out=config.out / variant.name)
+            config = replace(config, out=config.out / run_options.name)
         run = prepared(config, dry=True)
         folder = run.folder.path
         refuse_hidden(run.benchmark, run.mounted.source.split)
         if same := [other for other in plan if other.folder == folder]:
-            pair = f"{same[0].variant.label} and {variant.label}"
+            pair = f"{same[0].options.label} and {run_options.label}"
             raise UsageError(f"{pair} are the same run, {folder}: the option that differs between them has no effect")
         # Solvers asked in an earlier run are not asked again.
         places = {name: first.setdefault(answers_rest_on(run, name), folder) for name in run.solvers}
@@ -275,17 +278,16 @@ def run_matrix(variants: Sequence[Variant]) -> int:
             tell(f"note: {name} would answer as in {other_folder}: it is asked only there")
         run = replace(run, solvers={name: solver for name, solver in run.solvers.items() if name not in elsewhere})
         config = changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))})
-        facts = (variant, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)
+        facts = (run_options, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)
         plan.append(_Planned(*facts, asyncio.run(estimate(run)) if options["dry_run"] else None))
-    options = variants[0].context.params
     if options["dry_run"]:
-        estimates = {planned.variant.name: planned.estimate for planned in plan if planned.estimate is not None}
+        estimates = {planned.options.name: planned.estimate for planned in plan if planned.estimate is not None}
         return show_estimate(ManyEstimate(estimates), "json" if options["json"] else TEXT[options["tables"]])
     if missing := dict.fromkeys(line for planned in plan for line in planned.missing):
         raise UsageError("; ".join(missing))
-    runs = {planned.variant.label: partial(prepared, planned.config) for planned in plan if planned.solvers}
+    makers = {planned.options.label: partial(prepared, planned.config) for planned in plan if planned.solvers}
     folders = [planned.folder for planned in plan]
-    return ask_and_show(runs, plan[0].config.run_limits, folders, partial(_compared, plan, options))
+    return ask_and_show(makers, plan[0].config.run_limits, folders, partial(_compared, plan, options))
 
 
 def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: AskedRuns) -> Sequence[str]:
@@ -301,7 +303,7 @@ def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: Ask
             for planned in plan
             for name in planned.solvers
             if planned.benchmark == benchmark
-            and planned.variant.label in results.done
+            and planned.options.label in results.done
             and RunFolder(planned.folder).finished(name)
         ]
         reports[benchmark] = compare_paths(answered_paths, **counting) if answered_paths else None

@@ -16,9 +16,8 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._options import check_name_conflict, logging_options_of, path_option, tables_option
+from hybrid.cli._options import check_name_conflict, logging_options_of, path_option, shared_option, tables_option
 from hybrid.core.errors import UsageError, WeightsError
 from hybrid.display.notes import tell
 from hybrid.display.terminal import TEXT, Shape, how_many

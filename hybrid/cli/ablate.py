@@ -12,13 +12,11 @@ import click
 from click.core import ParameterSource
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._configured import options_of
+from hybrid.cli._configured import RARE_BESIDE_RUN, run_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FORMS, form_options, logging_options_of
 from hybrid.cli._print import paint_head, print_failures
-from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
-from hybrid.cli.run import command as run_command
 from hybrid.cli.run import lacking_options
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
@@ -103,8 +101,7 @@ def command(form: str | None, **options: Any) -> int:
     from hybrid.running.resolve import offered_tools
 
     options["solver"] = options["solver"] or DEFAULT_SOLVER
-    recorded = {**options_of(click.get_current_context(), run_command), "solver": [options["solver"]]}
-    config = config_of({**options, "solver": (options["solver"],)}, recorded)
+    config = run_config(click.get_current_context(), {"solver": (options["solver"],)})
     if not load_solver(options["solver"]).offers_tools:
         raise UsageError(f"--solver {options['solver']} does not offer tools to a model: there is nothing to leave out")
     tools = offered_tools(config)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from hybrid.cli import _options as shared
-from hybrid.cli._configured import options_of
+from hybrid.cli._configured import options_of_a_question, run_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import logging_options_of, path_option
-from hybrid.cli._run_options import FIELDS, config_of, run_options
 from hybrid.core.errors import UsageError
 from hybrid.core.files import write_atomic
 from hybrid.core.secrets import redact
@@ -22,27 +21,12 @@ from hybrid.display.notes import tell
 if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
 
-# The options of a run that only make sense for many questions.
-OF_MANY_QUESTIONS: Final = frozenset(
-    {
-        *("split", "task", "limit", "only", "data", "images_root", "rotate", "strict", "protocol", "trust", "context"),
-        *("batch", "batch_wait", "batch_tail", "concurrency", "engine", "address", "tool_gpu"),
-        *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
-    }
-)
-# The values of a run's options if nothing sets them.
-DEFAULTS: Final = {field.option.key: field.default for field in FIELDS}
 # Shown by `--help-all` only.
 RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
 PAGE_FILE: Final = "answer.html"
 
 
-def ask_options() -> list[click.Parameter]:
-    """Return the options of `hybrid run` that a single question takes."""
-    return [option for option in run_options() if option.name not in OF_MANY_QUESTIONS]
-
-
-@click.command("ask", cls=Grouped, params=ask_options(), rare=RARE)
+@click.command("ask", cls=Grouped, params=options_of_a_question(), rare=RARE)
 @click.argument("words", nargs=-1, required=True, metavar='PHOTO... "QUESTION"')
 @click.option(
     "--choice", multiple=True, metavar="TEXT", help="An option of a multiple-choice question. Given once for each."
@@ -88,11 +72,8 @@ def command(
     if len(choice) == 1:
         raise UsageError("--choice: a multiple-choice question has two options or more, each with its own --choice")
     folder = write_question(images, question, choice, kind or "")
-    fixed = {"benchmark": str(folder), "split": "hidden"}
-    values = {**DEFAULTS, **given, **fixed}
-    values["solver"] = values["solver"] or ("controller",)
-    values["out"] = values["out"] or new_run_folder()
-    config = config_of(values, {"solver": ["controller"], **options_of(context), **fixed})
+    fixed = {"solver": given["solver"] or ("controller",), "out": given["out"] or new_run_folder()}
+    config = run_config(context, {**fixed, "benchmark": str(folder), "split": "hidden"})
     opener_of(config)
     run = prepared(config)
     refuse_broken(run)

@@ -99,7 +99,7 @@ def _facts(card: BenchmarkCard) -> Iterator[str]:
 
 def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:
     """Yield the settings, one line each, and the definition of every metric; common settings last."""
-    from hybrid.cli._run_options import common_settings
+    from hybrid.cli._run_config import common_settings
     from hybrid.scoring.metric_cards import FURTHER
 
     own_heading = "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"

@@ -204,7 +204,7 @@ def check(
       hybrid data check DIR --benchmark blink --json
       hybrid data check hub --benchmark hvsbench
     """
-    from hybrid.cli._run_options import benchmark_of
+    from hybrid.cli._run_config import benchmark_of
     from hybrid.config.values import pairs
     from hybrid.core.images import ImageStore, home
     from hybrid.plugins.registry import load

@@ -6,34 +6,30 @@ run("blink", data="sample", model="embedded", solvers=["mllm", MySolver()], limi
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Final, cast
 
-from hybrid.benchmarks.base import UnansweredRule
 from hybrid.benchmarks.questions.from_python import Question, write
-from hybrid.cli._config_file import ConfigFile, file_options, read_config, with_choice
-from hybrid.cli._field_options import BENCHMARK, FIELDS_BY_KEY, value_of_environment
+from hybrid.cli._config_file import NO_FILE, open_config
 from hybrid.cli._one_question import new_run_folder, refuse_broken, write_question
-from hybrid.cli._options import set_up_notes
+from hybrid.cli._options import LOGGING, set_up_notes
 from hybrid.cli._progress import Bars
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_config import config_of
+from hybrid.cli._sources import RunOptions, read_keywords, read_runs
 from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
-from hybrid.config.command_options import PATH
+from hybrid.config.command_options import BENCHMARK, FIELDS, PATH
 from hybrid.config.option import OptionField, is_path
-from hybrid.config.values import as_written, merged_pairs, read_values
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
-from hybrid.core.python_words import python_errors
+from hybrid.core.python_words import RENAMED, python_errors
 from hybrid.core.secrets import redact
-from hybrid.core.types import Json
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of
 from hybrid.interface.answers import Answers, answers_of
@@ -49,11 +45,9 @@ from hybrid.serving.described import ProcessDescriber
 from hybrid.solving.solver import Solver
 from hybrid.tool import Tool
 
-# Options whose name in Python differs from the command line.
-RENAMED: Final = {"solver": "solvers"}
 # The keywords of `hybrid.run`, without options that only control printing.
 KEYWORDS: Final[Mapping[str, OptionField]] = {
-    RENAMED.get(key, key): field for key, field in FIELDS_BY_KEY.items() if key not in ("dry_run", "tables", "json")
+    RENAMED.get(key, key): field for key, field in FIELDS.items() if key not in (BENCHMARK, "dry_run", "tables", "json")
 }
 
 
@@ -102,38 +96,33 @@ def _run(
     if full_config is not None and options:
         raise UsageError(f"{next(iter(options))}=...: put it into the RunConfig, which is the whole configuration")
     objects, plain_options = (full_config.objects, {}) if full_config is not None else with_names(options)
-    log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-    # If a tool is given as an object, all tools run in this process.
-    with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+    with _notes_and_tools(plain_options, objects):
         if full_config is not None:
-            return _scored(full_config, None, allow_failed=False)
-        return _run_benchmark(str(benchmark), plain_options, objects)
+            return scores_of(_ask_open(full_config), None, allow_failed=False)
+        config, values = _config_of(str(benchmark), plain_options, objects)
+        return scores_of(_ask_open(config), values["unanswered"], allow_failed=values["allow_failed"])
 
 
-def _run_benchmark(benchmark: str, options: Mapping[str, object], objects: Objects) -> ScoreReport:
-    config, values = _config_of(benchmark, options, objects)
-    return _scored(config, values["unanswered"], allow_failed=values["allow_failed"])
+@contextmanager
+def _notes_and_tools(options: Mapping[str, object], objects: Objects) -> Iterator[None]:
+    """Show notes as the options require, and describe tools in another process, unless a tool is an object of this."""
+    levels = {name: bool(options.get(name)) for name in LOGGING}
+    with set_up_notes(**levels), nullcontext() if objects.tools else described_by(ProcessDescriber):
+        yield
 
 
 def _config_of(benchmark: str, options: Mapping[str, object], objects: Objects) -> tuple[RunConfig, Mapping[str, Any]]:
     """Return the configuration of a run, and the values of all options."""
-    add_search_path(values_of({"path": options.get("path")}).get("path", ()), PATH.name)
     solvers = options.get("solvers")
     if isinstance(solvers, list):
         # Only this process knows the objects.
         options = {**options, "solvers": [name for name in solvers if name not in objects.solvers] or None}
-    values, recorded = resolve(benchmark, options)
-    add_search_path(values["path"], PATH.name)
-    config = replace(config_of(values, recorded), objects=objects)
+    run = resolve(benchmark, options)
+    config = replace(config_of(run.values, run.recorded), objects=objects)
     if isinstance(solvers, list):
         # The manifest contains the names of the objects too, so that `--config` with this run is refused.
         config = changed(config, {"solvers": tuple(solvers)})
-    return config, values
-
-
-def _scored(config: RunConfig, unanswered: UnansweredRule | None, *, allow_failed: bool) -> ScoreReport:
-    """Ask the open questions and score the solvers that were asked; no scores if the answers are hidden."""
-    return scores_of(_ask_open(config), unanswered, allow_failed=allow_failed)
+    return config, run.values
 
 
 def _ask_open(config: RunConfig, check: Callable[[ResolvedRun], None] = lambda _: None) -> ResolvedRun:
@@ -182,8 +171,7 @@ def ask(
         objects, plain_options = with_names({"solvers": ["controller"], **options})
         folder = write_question(photos, question, choices, kind)
         plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
-        log_options = {name: bool(plain_options.get(name)) for name in ("verbose", "quiet", "debug")}
-        with set_up_notes(**log_options), nullcontext() if objects.tools else described_by(ProcessDescriber):
+        with _notes_and_tools(plain_options, objects):
             config, _ = _config_of(str(folder), plain_options, objects)
             return answers_of(_ask_open(config, refuse_broken).folder)
 
@@ -241,89 +229,24 @@ def _tool_name(tool: object) -> str:
     return tool.card.name
 
 
-def resolve(benchmark: str, options: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Json]]:
-    """Return the values of every option by key, and those that a manifest records by long name.
-
-    A keyword overrides the file that `config` names, the file overrides the environment, and the environment the
-    default.
+def resolve(benchmark: str, options: Mapping[str, object]) -> RunOptions:
+    """Return the options of a run from keywords, the file that `config` names, the environment, and the defaults.
 
     Raises:
         UsageError: an unknown option, a value that does not fit, or a file that defines several runs.
     """
-    overrides = values_of(options)
-    config = options.get("config")
-    file = ConfigFile(Path(), {}) if config is None else read_config(Path(str(config)))
-    fixed, axes = file_options(file, overrides)
-    several = "," in benchmark and not Path(benchmark).exists()
-    if several or any(len(choices) > 1 for choices in axes.values()):
-        raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
-    texts = with_choice(fixed, {key: choices[0] for key, choices in axes.items()})
-    values: dict[str, Any] = {BENCHMARK: benchmark}
-    recorded: dict[str, Json] = {BENCHMARK: benchmark}
-    for key, field in FIELDS_BY_KEY.items():
-        items, source = texts.get(field.option.long, ()), ""
-        if not items and key not in overrides and not file.is_manifest:
-            variable = value_of_environment(field, benchmark, values.get("model"))
-            items, source = (() if variable is None else (variable,)), f" (env var: {field.option.variable!r})"
-        values[key] = field.default
-        if items:
-            values[key] = _read(field, items, source)
-        if key in overrides:
-            values[key] = _merge(field, values[key], overrides[key])
-        # A flag that is off is recorded only if it overrides the file.
-        is_off = field.is_flag and not items and values[key] == field.default
-        if field.option.in_manifest and (items or key in overrides) and not is_off:
-            recorded[field.option.long] = as_written(field, values[key])
-    return values, recorded
-
-
-def _merge(field: OptionField, below: Any, override: Any) -> Any:
-    """Return the value from Python. A mapping also gets the keys that only the file sets."""
-    if field.is_keyless:
-        return merged_pairs(below, override)
-    return {**below, **override} if field.is_pairs else override
-
-
-def _read(field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field. Raises `UsageError` for a value that does not fit."""
-    try:
-        return read_values(field, items)
-    except ValueError as error:
-        raise UsageError(f"Invalid value for '{field.option.name}'{source}: {error}") from error
-
-
-def values_of(options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the keywords as values of their fields, by key; those that are None are left out.
-
-    Raises:
-        UsageError: an unknown option, or a value that does not fit.
-    """
-    values: dict[str, Any] = {}
-    for keyword, value in options.items():
+    for keyword in options:
         if keyword not in KEYWORDS:
             hint = did_you_mean(keyword, list(KEYWORDS))
             raise UsageError(f"hybrid.run has no option {keyword!r}{hint}: it takes those of `hybrid run --help`")
-        field = KEYWORDS[keyword]
-        if value is None:
-            continue
-        if isinstance(value, Mapping) and field.is_pairs:
-            items: list[object] = [
-                f"{name}={_text(part, as_json=keyword == 'model_arg')}" for name, part in value.items()
-            ]
-        else:
-            items = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
-            if isinstance(value, Mapping) or not (field.is_many or field.is_pairs or len(items) == 1):
-                raise UsageError(f"{field.option.name}: {value!r:.80} is not one value")
-        values[field.option.key] = _read(field, items)
-    return values
-
-
-def _text(value: object, *, as_json: bool) -> str:
-    """Return a value of a mapping as the text after `KEY=` on a command line."""
-    if isinstance(value, bool) and not as_json:
-        return "on" if value else "off"
-    is_plain = value is None or isinstance(value, int | float | list | tuple | dict)
-    return json.dumps(value, default=str) if is_plain else str(value)
+    # Other options may name plug-ins from these folders.
+    add_search_path(read_keywords({"path": options.get("path")}, KEYWORDS).get("path", ()), PATH.name)
+    config = options.get("config")
+    file = NO_FILE if config is None else open_config(Path(str(config)))
+    run, *others = read_runs({BENCHMARK: benchmark, **read_keywords(options, KEYWORDS)}, file)
+    if others:
+        raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
+    return run
 
 
 def _signature() -> Signature:
@@ -333,11 +256,10 @@ def _signature() -> Signature:
         "questions": "Sequence[hybrid.Question] | None",
         **{keyword: f"{_hint(field)} | None" for keyword, field in KEYWORDS.items()},
     }
-    kinds = {"benchmark": Parameter.POSITIONAL_OR_KEYWORD}
     parameters = [
-        Parameter(name, kinds.get(name, Parameter.KEYWORD_ONLY), default=None, annotation=hint)
-        for name, hint in hints.items()
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hint) for name, hint in hints.items()
     ]
+    parameters[0] = parameters[0].replace(kind=Parameter.POSITIONAL_OR_KEYWORD)
     return Signature(parameters, return_annotation="ScoreReport")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -96,17 +97,14 @@ def command(
 
 def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], max_tokens: int | None) -> ModelSettings:
     """Return the settings of the judge. Raises `UsageError` for a temperature other than 0."""
-    from hybrid.cli._field_options import base_url_of_environment
-    from hybrid.config import ModelSettings, parse_model_args
+    from hybrid.cli._sources import base_url_of_environment
+    from hybrid.config import parse_model_args
 
     args = parse_model_args(model_args)
     if args.temperature != 0:
         raise UsageError("a judge is asked at temperature 0: leave out --model-arg temperature")
     # Without an address the request would go to the public provider, with the user's key for it.
-    base_url = base_url or base_url_of_environment(model)
-    return ModelSettings(
-        base_url=base_url, max_tokens=max_tokens, timeout_s=args.timeout_s, retries=args.retries, extra=args.extra
-    )
+    return replace(args, base_url=base_url or base_url_of_environment(model), max_tokens=max_tokens)
 
 
 def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:

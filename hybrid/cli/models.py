@@ -8,12 +8,14 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from hybrid.cli import _options as shared
+from hybrid.cli._configured import given_options, options_of_a_question
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import path_option, tables_option
-from hybrid.cli._run_options import model_options, settings_of
+from hybrid.cli._run_config import MODEL_FIELDS, settings_of
+from hybrid.cli._sources import resolve
+from hybrid.config.command_options import FIELDS
 from hybrid.display.terminal import TEXT, Shape, pasteable
 
 
@@ -22,13 +24,13 @@ def command() -> None:
     """Find out what a model and its server can do."""
 
 
-@command.command("check", cls=Grouped, params=model_options())
+@command.command("check", cls=Grouped, params=options_of_a_question(MODEL_FIELDS))
 @click.argument("model")
 @path_option
 @tables_option
 @shared.as_json
 @click.pass_context
-def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **options: Any) -> int:
+def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **_options: Any) -> int:
     """Ask MODEL about 20 small questions: what it sees, how it calls tools, what its server accepts.
 
     The last line is a command for a run. Exit code 3 if a run without the options in it would be refused.
@@ -41,14 +43,14 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     from hybrid.display.tables import RENDERERS, Column, Table
     from hybrid.running.model_check import check_model
 
-    checked = asyncio.run(check_model(model, settings_of(options), ImageStore(home() / "images")))
+    given = given_options(context)
+    settings = settings_of(resolve({**given, "model": model})[0])
+    checked = asyncio.run(check_model(model, settings, ImageStore(home() / "images")))
     solvers = "controller,mllm" if checked.calls else "mllm"
     words = ["hybrid", "run", "blink", "--data", "sample", "--limit", "4", "--solver", solvers, "--model", model]
-    for parameter in model_options():
-        value = context.params[str(parameter.name)]
-        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE:
-            values = [f"{key}={part}" for key, part in value.items()] if isinstance(value, dict) else [value]
-            words += [word for item in values for word in (parameter.opts[0], str(item))]
+    for key, value in given.items():
+        values = [f"{name}={part}" for name, part in value.items()] if isinstance(value, dict) else [value]
+        words += [word for item in values for word in (FIELDS[key].option.name, str(item))]
     words += checked.options
     if as_json:
         click.echo(json.dumps({**asdict(checked), "model": model, "command": words}))
@@ -80,8 +82,8 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
       hybrid models serve vllm:Qwen/Qwen2.5-VL-7B-Instruct --server-arg max-model-len=16384
     """
     from hybrid.config.values import pairs
+    from hybrid.config.words import STARTED
     from hybrid.core.errors import UsageError
-    from hybrid.models import STARTED
     from hybrid.models.served.commands import command_of
     from hybrid.models.served.process import server_for
     from hybrid.running.signals import Interrupted, until_signal

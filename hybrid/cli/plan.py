@@ -116,7 +116,7 @@ def _of_data(data: Path, name: str | None) -> Design:
     from collections import Counter
 
     from hybrid.benchmarks.base import Benchmark
-    from hybrid.cli._run_options import benchmark_of
+    from hybrid.cli._run_config import benchmark_of
     from hybrid.core.images import ImageStore, home
     from hybrid.plugins.registry import load
     from hybrid.running.data import mount, questions

@@ -17,8 +17,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._field_options import shared_option
-from hybrid.cli._options import logging_options_of, tables_option
+from hybrid.cli._options import logging_options_of, shared_option, tables_option
 from hybrid.cli._several_runs import program
 from hybrid.cli._tool_cache import open_cache
 from hybrid.cli.study import DEFAULT_SOLVER, ask_cells, study_as_json
@@ -64,35 +63,26 @@ def command(limit: int, **options: Any) -> int:
     that ships with the project: the numbers show that the program works, and say nothing about real MLLMs. OUT/site has
     the report. The same command resumes where it stopped.
     """
-    from hybrid.config import ModelSettings, RunConfig, ServiceOptions
+    from hybrid.cli._run_config import config_of
+    from hybrid.cli._sources import resolve
     from hybrid.running.study import cells_of
 
     tell(f"{BENCHMARK}: preparing generated questions ...")
     folders = (BENCHMARK, f"{BENCHMARK}-blank")
     cells = [replace(cell, name=name) for cell, name in zip(cells_of("quick", DEFAULT_SOLVER), folders, strict=True)]
-    config = RunConfig(
-        BENCHMARK,
-        model="embedded",
-        model_settings=ModelSettings(extra={"batch": BATCH}),
-        data="sample",
-        tasks=tuple(TASKS),
-        limit=limit,
-        service=ServiceOptions("classical", isolated=True),
-        overlays=True,
-        # The options have the form that `hybrid run` records: the report prints `hybrid run --config RUN`, which reads
-        # them.
-        options_as_used={
-            "benchmark": BENCHMARK,
-            "task": list(TASKS),
-            "limit": limit,
-            "data": "sample",
-            "model": "embedded",
-            "model-arg": {"batch": str(BATCH)},
-            "backend": "classical",
-            "overlays": True,
-        },
-    )
-
+    given = {
+        "benchmark": BENCHMARK,
+        "task": tuple(TASKS),
+        "limit": limit,
+        "data": "sample",
+        "model": "embedded",
+        "model_arg": {"batch": str(BATCH)},
+        "backend": "classical",
+        "overlays": True,
+    }
+    config = config_of(*resolve(given, environment=False))
+    # Earlier versions gave the model no seed, and their folders are resumed.
+    config = replace(config, model_settings=replace(config.model_settings, seed=None))
     return ask_cells(cells, config, options, partial(_show, options))
 
 

@@ -10,9 +10,8 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._field_options import shared_option
 from hybrid.cli._help import Grouped
-from hybrid.cli._options import logging_options_of, path_option
+from hybrid.cli._options import logging_options_of, path_option, shared_option
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
 from hybrid.display.progress_bar import with_progress

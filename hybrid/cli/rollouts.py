@@ -65,8 +65,8 @@ def command(words: tuple[str, ...]) -> int:
 
 def run_config(words: tuple[str, ...]) -> Any:
     """Return the configuration of `hybrid run WORDS` whose model is not known yet. Raises `UsageError`."""
-    from hybrid.cli._configured import options_of, variants_of
-    from hybrid.cli._run_options import config_of
+    from hybrid.cli._configured import runs_of
+    from hybrid.cli._run_config import config_of
     from hybrid.cli.run import command as run_command
     from hybrid.running.rollouts import UNKNOWN
 
@@ -74,9 +74,10 @@ def run_config(words: tuple[str, ...]) -> Any:
         context = run_command.make_context("run", [*words, *UNKNOWN])
     except click.UsageError as error:
         raise UsageError(error.format_message()) from error
-    if len(variants_of(context)) > 1:
+    run, *others = runs_of(context)
+    if others:
         raise UsageError("the words define several runs, but rollouts need exactly one")
-    config = config_of(context.params, options_of(context))
+    config = config_of(run.values, run.recorded)
     return replace(config, solvers=config.solvers or ("controller",))
 
 

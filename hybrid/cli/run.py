@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hybrid.cli import _option_types as types
-from hybrid.cli._configured import BenchmarkArgument, Configured, options_of, variants_of
-from hybrid.cli._field_options import BENCHMARK, COMMAND_FIELDS, click_option, shared_option
-from hybrid.cli._options import logging_options_of, path_option, tables_option
-from hybrid.cli._run_options import config_of, run_options
+from hybrid.cli._configured import Configured, run_options, runs_of
+from hybrid.cli._options import click_option, logging_options_of, path_option, shared_option, tables_option
+from hybrid.cli._run_config import config_of
+from hybrid.config.command_options import BENCHMARK, FIELDS
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet, tell
 from hybrid.display.terminal import TEXT, how_many
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from hybrid.scoring.reports import ScoreReport
 
 
-BENCHMARK_ARGUMENT = BenchmarkArgument([BENCHMARK], shell_complete=types.benchmark_lists)
+BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=types.benchmark_lists)
 
 
 @click.command(
     "run",
     cls=Configured,
-    params=[BENCHMARK_ARGUMENT, click_option(COMMAND_FIELDS["config"]), *run_options()],
+    params=[BENCHMARK_ARGUMENT, click_option(FIELDS["config"]), *run_options()],
     rare=("path",),
 )
 @path_option
@@ -83,12 +83,12 @@ def command(**options: Any) -> int:
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
         # A first message before slow imports; only in a terminal, not in a log.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
-    context = click.get_current_context()
-    if len(variants_of(context)) > 1:
+    runs = runs_of(click.get_current_context())
+    if len(runs) > 1:
         from hybrid.cli._several_runs import run_matrix
 
-        return run_matrix(variants_of(context))
-    return _one_run(config_of(options, options_of(context)), options)
+        return run_matrix(runs, options)
+    return _one_run(config_of(runs[0].values, runs[0].recorded), options)
 
 
 def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:

@@ -12,12 +12,10 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
-from hybrid.cli._configured import options_of
+from hybrid.cli._configured import RARE_BESIDE_RUN, run_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FORMS, form_options, logging_options_of
-from hybrid.cli._run_options import RARE_BESIDE_RUN, config_of
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
-from hybrid.cli.run import command as run_command
 from hybrid.cli.run import lacking_options
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell
@@ -93,8 +91,7 @@ def command(form: str | None, **options: Any) -> int:
     solver = options["solver"]
     if load_solver(solver).role != "hybrid":
         raise UsageError(f"--solver {solver} is not a solver with tools: there is no gain to explain")
-    recorded = {**options_of(click.get_current_context(), run_command), "solver": [solver]}
-    config = config_of({**options, "solver": (solver,), "tool_output": "real", "show": "both"}, recorded)
+    config = run_config(click.get_current_context(), {"solver": (solver,)})
     fit = fitting(config.model)
     style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
     cells, lacking = leave_out_other_words(cells_of(options["depth"], solver, style), config, options["out"])

@@ -5,11 +5,13 @@ They control where options come from, how answers are counted, and how much is p
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from hybrid.config.option import ASK, NOT_IDENTITY, OUTPUT, Option, declare
+from hybrid.config.option import ASK, IDENTITY, NOT_IDENTITY, OUTPUT, Option, OptionField, declare, option_fields
+from hybrid.config.run_config import RunConfig
 from hybrid.plugins.registry import PATH_VARIABLE
 
 # The code found in the folders is part of a run's configuration (`hybrid/serving/sources.py`); the folders are not.
@@ -18,11 +20,11 @@ PATH: Final = Option(
     "Also find tools, solvers, benchmarks, models, sections and exports in DIR. DIR contains folders with these names "
     f"(graphs and baselines for solvers), or tools. Repeatable, in addition to ${PATH_VARIABLE}. Formerly --tool-path.",
     "tools",
+    short="--tool-path",
     metavar="DIR",
     in_manifest=False,
     variable=PATH_VARIABLE,
 )
-FORMER_PATH_NAME: Final = "--tool-path"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +45,9 @@ class CommandOptions:
         "Score of a question without a readable answer, in every number of the output and for every solver: wrong, "
         "as the  benchmarks' own scripts count, or the expected score of a guess.  [default: wrong]",
         None,
-        can_vary=False,
     )
     allow_failed: bool = OUTPUT(
-        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False, can_vary=False
+        "--allow-failed", "Test differences even if more than 1 % of the questions failed.", False
     )
     dry_run: bool = OUTPUT(
         "--dry-run", "Only print the planned questions, cost and problems.", False, in_manifest=False
@@ -66,3 +67,11 @@ class CommandOptions:
     debug: bool = OUTPUT(
         "--debug", "Show the traceback of a tool that fails, with file and line.", False, in_manifest=False
     )
+
+
+BENCHMARK: Final = "benchmark"
+# Every option of `hybrid run` by its key, with the benchmark, which the command line takes as an argument.
+FIELDS: Final[Mapping[str, OptionField]] = {
+    BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None, identity=IDENTITY),
+    **{field.option.key: field for field in (*option_fields(RunConfig), *option_fields(CommandOptions))},
+}

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,8 @@ from typing import Any, Final
 
 from hybrid.config.memory import memory_to_use
 from hybrid.config.option import LIMITS, MODEL, TOOLS, OptionField, check_values, model_arg, option_fields
-from hybrid.config.values import pairs, seconds_of
+from hybrid.config.price import Price
+from hybrid.config.values import check_value, pairs, seconds_of
 from hybrid.config.words import KEPT, Backends, Dtypes, Pictures, Streaming, Thoughts, ToolCalling, ToolPictures
 from hybrid.core.errors import UsageError
 from hybrid.core.timing import QUEUE_S
@@ -29,45 +29,6 @@ COMING_WAIT_S = 0.25
 # Limit in seconds for loading weights, longer than a slow disk takes; all tools on the device wait meanwhile.
 LOAD_S = 300.0
 MAX_THREADS = 16
-TOKENS_PER_PRICE = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars per million input tokens (`input_usd`) and output tokens (`output_usd`, including reasoning).
-
-    `cached_usd` is the price of input tokens read from the provider's cache, `written_usd` that of tokens written to
-    it; None if they cost the same as other input tokens.
-    """
-
-    input_usd: float
-    output_usd: float
-    cached_usd: float | None = None
-    written_usd: float | None = None
-
-    def of(self, read: float, output: float, cached: float = 0.0, stored: float = 0.0) -> float:
-        """Return the cost in dollars; `cached` and `stored` (written to the cache) are part of `read`."""
-        cached_price = self.input_usd if self.cached_usd is None else self.cached_usd
-        storing = self.input_usd if self.written_usd is None else self.written_usd
-        new = (read - cached - stored) * self.input_usd
-        return (new + cached * cached_price + stored * storing + output * self.output_usd) / TOKENS_PER_PRICE
-
-
-def parse_price(text: str) -> Price:
-    """Parse `IN/OUT`, `IN/OUT/CACHED` or `IN/OUT/CACHED/WRITTEN`, such as `3/15/0.3/3.75`.
-
-    Raises:
-        UsageError: anything but non-negative amounts.
-    """
-    parts = text.split("/")
-    try:
-        amounts = [float(part) for part in parts]
-    except ValueError:
-        amounts = []
-    if len(amounts) not in (2, 3, 4) or not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
-        forms = "IN/OUT, IN/OUT/CACHED or IN/OUT/CACHED/WRITTEN"
-        raise UsageError(f"--model-arg price={text}: write {forms}, US dollars per million tokens")
-    return Price(*amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,41 +162,39 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
     Raises:
         UsageError: an item without `=`, a key given twice, or a value that does not fit.
     """
-    return model_settings_of(pairs("--model-arg", items))
+    values, extra = read_model_args(option_fields(ModelSettings, "--model-arg"), pairs("--model-arg", items))
+    return ModelSettings(extra=extra, **{path[0]: value for path, value in values.items()})
 
 
-def model_settings_of(arguments: Mapping[str, str]) -> ModelSettings:
-    """Like `parse_model_args`, for texts by key."""
-    values: dict[str, Json] = {}
-    for key, text in arguments.items():
-        try:
-            values[key] = text if key == "price" else json.loads(text, parse_constant=lambda name: name)
-        except ValueError:
-            values[key] = text
-    fields: dict[str, Any] = {
-        field.path[0]: _checked(field, values.pop(field.option.name))
-        for field in option_fields(ModelSettings, "--model-arg")
-        if field.option.name in values
-    }
-    return ModelSettings(extra=values, **fields)
+def read_model_args(
+    fields: Sequence[OptionField], arguments: Mapping[str, str]
+) -> tuple[dict[tuple[str, ...], Any], dict[str, Json]]:
+    """Return the values of fields by path, and the other values, which are passed to the provider, by key.
+
+    Raises:
+        UsageError: a value that does not fit.
+    """
+    extra = {key: _as_json(text) for key, text in arguments.items()}
+    values: dict[tuple[str, ...], Any] = {}
+    for option_field in fields:
+        key = option_field.option.name
+        if key in extra:
+            value = extra.pop(key)
+            try:
+                is_unset = value is None and option_field.optional
+                values[option_field.path] = None if is_unset else check_value(option_field, value)
+            except ValueError as error:
+                raise UsageError(f"--model-arg {key}={arguments[key]}: {error}") from error
+    return values, extra
 
 
-def _checked(field: OptionField, value: Json) -> object:
-    """Convert the value of one of hybrid's own keys of `--model-arg`."""
-    wrong = f"--model-arg {field.option.name}={value}: must be"
-    if field.type is Price:
-        return parse_price(str(value))
-    if field.type is bool:
-        if value not in ("on", "off"):
-            raise UsageError(f"{wrong} on or off")
-        return value == "on"
-    if value is None and field.optional:
-        return None
-    if field.type is str or field.words:
-        return str(value)
-    if isinstance(value, bool) or not isinstance(value, int if field.type is int else int | float):
-        raise UsageError(f"{wrong} a {'whole ' if field.type is int else ''}number")
-    return field.type(value)
+def _as_json(text: str) -> Json:
+    """Return the value of a text that is JSON, else the text."""
+    try:
+        value: Json = json.loads(text, parse_constant=lambda name: name)
+    except ValueError:
+        return text
+    return value
 
 
 @dataclass(frozen=True)
@@ -304,7 +263,6 @@ class ServiceOptions(BackendChoice):
         "--tool-gpu SHARE",
         "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
         1.0,
-        form="amount",
     )
     # Seconds for which a batch that is not full waits for requests that are being decoded.
     coming_s: float = COMING_WAIT_S
@@ -320,7 +278,6 @@ class ServiceOptions(BackendChoice):
         "--max-load-seconds S",
         "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
         LOAD_S,
-        form="amount",
     )
     # Longest time without a sign of life: a tool that blocks the interpreter stops all others.
     silence_s: float = 30.0
@@ -339,11 +296,9 @@ class Limits:
 
     tool_calls: int = LIMITS("--max-tool-calls N", "Tool calls per question.", 8, common=True, at_least=0)
     turns: int = LIMITS("--max-turns N", "Model calls per ask.", 8, common="run", at_least=1)
-    seconds: float | None = LIMITS("--max-seconds S", "Running time per question.", 600.0, form="amount")
+    seconds: float | None = LIMITS("--max-seconds S", "Running time per question.", 600.0)
     tokens: int | None = LIMITS("--max-total-tokens N", "Tokens read and written per question.", None, at_least=1)
-    cost_usd: float | None = LIMITS(
-        "--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", None, form="amount"
-    )
+    cost_usd: float | None = LIMITS("--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", None)
 
 
 @dataclass(frozen=True)
@@ -362,18 +317,12 @@ class Objects:
 class RunLimits:
     """Budgets of one command, counted from its start; None means no limit. They are not part of a run's identity."""
 
-    model_calls: int | None = LIMITS(
-        "--run-max-calls N", "Model calls of this command.", None, at_least=1, can_vary=False
-    )
-    tokens: int | None = LIMITS("--run-max-tokens N", "Tokens of this command.", None, at_least=1, can_vary=False)
-    seconds: float | None = LIMITS(
-        "--run-max-seconds S", "Wall time of this command.", None, form="amount", can_vary=False
-    )
+    model_calls: int | None = LIMITS("--run-max-calls N", "Model calls of this command.", None, at_least=1)
+    tokens: int | None = LIMITS("--run-max-tokens N", "Tokens of this command.", None, at_least=1)
+    seconds: float | None = LIMITS("--run-max-seconds S", "Wall time of this command.", None)
     cost_usd: float | None = LIMITS(
         "--run-max-cost USD",
         "USD of this command; needs --model-arg price=IN/OUT.",
         None,
         common=True,
-        form="amount",
-        can_vary=False,
     )

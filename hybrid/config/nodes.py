@@ -1,7 +1,7 @@
 """A YAML file as plain values with their locations, so that errors in hand-written files name the line.
 
     root = read_nodes(Path("run.yaml"), "limit: 5")
-    root.entries["limit"].where     # "run.yaml, line 1"
+    root.value["limit"].where       # "run.yaml, line 1"
 
 Tags that create objects are rejected; so are aliases, with which a small file can expand without limit.
 """
@@ -9,10 +9,9 @@ Tags that create objects are rejected; so are aliases, with which a small file c
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json
@@ -20,53 +19,35 @@ from hybrid.core.types import Json
 # Largest nesting depth of lists and mappings.
 DEEPEST = 20
 
-Kind = Literal["text", "number", "switch", "nothing", "list", "mapping"]
+Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value of the file: a scalar's text, or the nested values; and its location."""
+    """A value of the file, with its location."""
 
-    kind: Kind
+    value: Scalar | tuple[Node, ...] | dict[str, Node]
     # `run.yaml, line 3`.
     where: str
+    # A scalar as it is written: `1e3`, `off`.
     text: str = ""
-    items: tuple[Node, ...] = ()
-    entries: Mapping[str, Node] | None = None
 
     def plain(self) -> Json:
         """Return the value as JSON, for values that are passed to a provider unchanged."""
-        if self.kind == "list":
-            return [item.plain() for item in self.items]
-        if self.entries is not None:
-            return {key: value.plain() for key, value in self.entries.items()}
-        if self.kind == "nothing":
-            return None
-        if self.kind == "switch":
-            return self.text.lower() in ("true", "yes", "on")
-        if self.kind == "text":
-            return self.text
-        try:
-            return int(self.text)
-        except ValueError:
-            return float(self.text)
+        if isinstance(self.value, tuple):
+            return [item.plain() for item in self.value]
+        if isinstance(self.value, dict):
+            return {key: value.plain() for key, value in self.value.items()}
+        return self.value
 
 
-def of_json(value: Json, location: str) -> Node:
+def of_json(value: Any, location: str) -> Node:
     """Convert values that were parsed already, with one location for all."""
     if isinstance(value, dict):
-        return Node("mapping", location, entries={key: of_json(part, location) for key, part in value.items()})
+        return Node({key: of_json(part, location) for key, part in value.items()}, location)
     if isinstance(value, list):
-        return Node("list", location, items=tuple(of_json(part, location) for part in value))
-    return Node(_kind(value), location, text=value if isinstance(value, str) else json.dumps(value))
-
-
-def _kind(value: Any) -> Kind:
-    if value is None:
-        return "nothing"
-    if isinstance(value, bool):
-        return "switch"
-    return "number" if isinstance(value, int | float) else "text"
+        return Node(tuple(of_json(part, location) for part in value), location)
+    return Node(value, location, value if isinstance(value, str) else json.dumps(value))
 
 
 def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
@@ -110,7 +91,7 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
 
     location = f"{path}, line {node.start_mark.line + 1}"
     if isinstance(node, yaml.SequenceNode):
-        return Node("list", location, items=tuple(_from_yaml(loader, item, path) for item in node.value))
+        return Node(tuple(_from_yaml(loader, item, path) for item in node.value), location)
     if isinstance(node, yaml.MappingNode):
         nodes: dict[str, Node] = {}
         for key, value in node.value:
@@ -120,5 +101,7 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
             if key.value in nodes:
                 raise UsageError(f"{at}: {key.value}: given twice")
             nodes[key.value] = _from_yaml(loader, value, path)
-        return Node("mapping", location, entries=nodes)
-    return Node(_kind(loader.construct_object(node)), location, text=node.value)
+        return Node(nodes, location)
+    value = loader.construct_object(node)
+    # A date, for example, is a text here.
+    return Node(value if isinstance(value, Scalar) else node.value, location, node.value)

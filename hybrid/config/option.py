@@ -27,9 +27,9 @@ GROUPS: Final[Mapping[Group, str]] = {
     "output": "Output",
 }
 Parent = Literal["", "--setting", "--model-arg"]
-# Notation of a value on the command line if its type does not determine it: `on|off` is a word for a bool, `no` a flag
-# that disables, `A,B` a list in one word, `GB` a number of gigabytes for a field in bytes.
-Form = Literal["", "address", "device", "solver", "existing file", "amount", "on|off", "no", "A,B", "GB"]
+# Notation of a value if its type does not determine it: `A,B` is a list in one word, `GB` a number of gigabytes for a
+# field in bytes.
+Form = Literal["", "address", "device", "solver", "existing file", "A,B", "GB"]
 
 # Groups of solvers: all, those that ask a model, that may call tools, or that offer tools to a model.
 Concern = Literal["all", "model", "tools", "tools_offered"]
@@ -68,7 +68,7 @@ class Option:
     group: Group = "ask"
     # Whether `--help` lists the option: in every command, or only in `hybrid run`; `--help-all` lists all.
     common: bool | Literal["run"] = False
-    # A short name: `-o`.
+    # Another name: `-o`.
     short: str = ""
     metavar: str = ""
     at_least: float | None = None
@@ -79,17 +79,10 @@ class Option:
     # Whether a manifest records it among the options of a run. An option for one command only is left out, so that
     # `--config RUN` derives a new folder, and does not send data to a trace collector unless asked to.
     in_manifest: bool = True
-    # Whether a list of values in a file starts one run per value. False if the option does not distinguish runs or
-    # would leave nothing to compare.
-    can_vary: bool = True
     # Types that Python code may pass in addition to a name: `BaseChatModel`.
     python_type: str = ""
     # The option whose KEY=VALUE words contain it.
     parent: Parent = ""
-    # Description of a setting's values, if its type does not list them.
-    values: tuple[str, ...] = ()
-    # Regular expression for a setting's values.
-    pattern: str | None = None
     # The word for None in a setting.
     unset: str = ""
 
@@ -150,9 +143,15 @@ LIMITS: Final = OptionGroup("limits")
 OUTPUT: Final = OptionGroup("output")
 
 
-def setting(key: str, text: str, default: T, *, identity: Identity = None, **more: Any) -> T:
-    """Declare an option that is a key of `--setting KEY=VALUE`."""
-    return declare(Option(key, text, parent="--setting", **more), default, identity)
+def setting(words: str, text: str, default: T, *, identity: Identity = None, **more: Any) -> T:
+    """Declare an option that is a key of `--setting KEY=VALUE`, from `KEY`, or `KEY METAVAR`."""
+    return declare(setting_option(words, text, **more), default, identity)
+
+
+def setting_option(words: str, text: str, **more: Any) -> Option:
+    """Return the option of a key of `--setting`."""
+    key, _, metavar = words.partition(" ")
+    return Option(key, text, parent="--setting", metavar=metavar, **more)
 
 
 def model_arg(key: str, default: T, *, identity: Identity = None, at_least: float | None = None) -> T:
@@ -170,6 +169,13 @@ class OptionField:
     type: Any
     optional: bool
     default: Any
+    # The mark of the field, or of the part of the configuration that it is in.
+    identity: Identity = None
+
+    @cached_property
+    def can_vary(self) -> bool:
+        """Whether a list of values in a file starts one run per value: only if the option distinguishes runs."""
+        return self.option.in_manifest and self.identity not in (None, NOT_IDENTITY)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -181,17 +187,6 @@ class OptionField:
     def item_type(self) -> Any:
         """The type of a single value; for a list, of an item."""
         return get_args(self.type)[0] if self.is_many else self.type
-
-    @cached_property
-    def noun(self) -> str:
-        """The kind of the option's values, for messages."""
-        if self.option.form in ("amount", "GB"):
-            return "float"
-        if is_path(self):
-            return "path"
-        if self.type is int:
-            return "integer" if self.option.at_least is None else "integer range"
-        return "text"
 
     @cached_property
     def is_pairs(self) -> bool:
@@ -209,9 +204,19 @@ class OptionField:
         return _class(self.type) is tuple
 
     @cached_property
+    def is_negative(self) -> bool:
+        """Whether its flag disables: `--no-cache` sets `cache` to False."""
+        return self.option.name.startswith("--no-")
+
+    @cached_property
+    def is_switch(self) -> bool:
+        """Whether it is set with the words `on` and `off`, because it is on by default."""
+        return self.type is bool and self.default is True and not self.is_negative
+
+    @cached_property
     def is_flag(self) -> bool:
         """Whether it is set without a value."""
-        return self.type is bool and self.option.form != "on|off"
+        return self.type is bool and not self.is_switch
 
     @cached_property
     def is_repeated(self) -> bool:
@@ -235,7 +240,11 @@ def _all_fields(config: type) -> tuple[OptionField, ...]:
 
 
 def _walk(
-    group: type, above: tuple[str, ...] = (), defaults: object = None, overrides: Any = None
+    group: type,
+    above: tuple[str, ...] = (),
+    defaults: object = None,
+    overrides: Any = None,
+    group_identity: Identity = None,
 ) -> Iterator[OptionField]:
     """Yield the options of a group and of the groups in it.
 
@@ -244,22 +253,24 @@ def _walk(
         above: names of the fields that contain the group.
         defaults: the group as its container has it by default.
         overrides: options of the group's fields in this container; None for their own.
+        group_identity: the mark of the field that contains the group.
     """
     hints = get_type_hints(group)
     for part in fields(group):
         hint, path, option = hints[part.name], (*above, part.name), part.metadata.get("option")
+        identity: Identity = part.metadata.get("identity") or group_identity
         if defaults is not None:
             default = getattr(defaults, part.name)
         else:
             default = part.default if part.default_factory is MISSING else part.default_factory()
         if isinstance(hint, type) and is_dataclass(hint):
-            yield from _walk(hint, path, default, option)
+            yield from _walk(hint, path, default, option, identity)
             continue
         option = option if overrides is None else overrides.get(part.name)
         if option is not None:
             of_union = get_origin(hint) in (Union, types.UnionType)
             kinds = [kind for kind in get_args(hint) if kind is not types.NoneType] if of_union else [hint]
-            yield OptionField(path, option, kinds[0], of_union and types.NoneType in get_args(hint), default)
+            yield OptionField(path, option, kinds[0], types.NoneType in get_args(hint), default, identity)
 
 
 def _class(hint: Any) -> type:

@@ -25,35 +25,22 @@ from hybrid.config.option import (
     OUTPUT,
     TOOLS,
     AffectsRunId,
-    Option,
     model_arg,
     part,
     setting,
+    setting_option,
 )
-from hybrid.config.words import LOCAL, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
+from hybrid.config.words import LOCAL, STARTED, AnswerForm, Gate, ImageForm, Missing, Parse, Show, ToolOutput
 from hybrid.core.errors import UsageError
 from hybrid.core.types import Json, Reasoning
 
 # Settings, by field, of the second model, which describes the images if a model gets captions instead of images.
 OF_CAPTIONER: Final = {
-    "base_url": Option(
-        "caption-url",
-        "its OpenAI-compatible server, as --base-url is the model's",
-        parent="--setting",
-        values=("URL",),
-        pattern=r"\S+",
-    ),
-    "price": Option(
-        "caption-price",
-        "its price in USD per million tokens, for budgets of cost",
-        parent="--setting",
-        values=("IN/OUT",),
-        pattern=r"\S+",
-    ),
+    "base_url": setting_option("caption-url URL", "its OpenAI-compatible server, as --base-url is the model's"),
+    "price": setting_option("caption-price IN/OUT", "its price in USD per million tokens, for budgets of cost"),
 }
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
-NOT_AGAIN: Final = "which cannot be asked for again"
 SAMPLES_AT_0: Final = "all samples would be identical; omit --model-arg temperature=0"
 REPEATS_AT_0: Final = (
     "all repetitions would be identical: add --model-arg temperature=1 (or =null if the model does not accept one)"
@@ -91,7 +78,6 @@ class RunConfig:
         identity=NOT_IDENTITY,
         common=True,
         at_least=1,
-        can_vary=False,
     )
     # Ids of single questions among those that `tasks` and `limit` select.
     only: tuple[str, ...] = ASK(
@@ -154,14 +140,12 @@ class RunConfig:
         "The line at a prompt's end that asks for one form of reply.",
         True,
         identity=AffectsRunId("prompts"),
-        form="on|off",
     )
     image_labels: bool = ASK(
         "--image-labels",
         'The name ("img:1:") before each image; solvers that name images to the model keep it.',
         True,
         identity=AffectsRunId(of="model"),
-        form="on|off",
     )
     # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
     # format of pictures counts for the run; the rest does not count.
@@ -227,8 +211,7 @@ class RunConfig:
         "ask an MLLM this often and take the vote",
         1,
         identity=AffectsRunId(of="model"),
-        values=("1 or more",),
-        pattern=r"0*[1-9][0-9]*",
+        at_least=1,
     )
     # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
     repeats: int = setting(
@@ -236,8 +219,7 @@ class RunConfig:
         "ask every solver all questions this often: mllm, mllm@2, ...",
         1,
         identity=NOT_IDENTITY,
-        values=("1 or more",),
-        pattern=r"0*[1-9][0-9]*",
+        at_least=1,
     )
     # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
     reasoning: Reasoning | None = setting(
@@ -248,23 +230,19 @@ class RunConfig:
         unset="unsaid",
     )
     captioner: str | None = setting(
-        "caption-model",
+        "caption-model PROVIDER:NAME",
         "who describes images for --solver caption and --images caption; by default the model itself",
         None,
         identity=AffectsRunId("captioner", only_if_set=True, of="model"),
-        values=("PROVIDER:NAME",),
-        pattern=r"\S+",
     )
     captioner_settings: ModelSettings = part(
         ModelSettings, identity=AffectsRunId("captioner", only_if_set=True, of="model"), options=OF_CAPTIONER
     )
     context: Path | None = setting(
-        "context",
+        "context FILE.jsonl",
         'a text shown with the images, one {"id": ..., "text": ...} per line, by question id or base id',
         None,
         identity=AffectsRunId("context", only_if_set=True, of="model"),
-        values=("FILE.jsonl",),
-        pattern=r".+",
     )
     context_missing: Missing = setting(
         "context-missing",
@@ -282,21 +260,19 @@ class RunConfig:
     seed: int = ASK("--seed N", "Random seed.", 0, identity=IDENTITY)
     # Number of questions in flight, over all workers of an engine together.
     concurrency: int = LIMITS(
-        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1, can_vary=False
+        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1
     )
     engine: str = LIMITS(
         "--engine NAME",
         "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
         LOCAL,
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     address: str | None = LIMITS(
         "--address HOST:PORT",
         "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
         None,
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     out: Path | None = OUTPUT(
         "-o --out DIR",
@@ -312,8 +288,6 @@ class RunConfig:
         "Neither read nor write cached tool outputs.",
         True,
         identity=NOT_IDENTITY,
-        form="no",
-        can_vary=False,
     )
     # Whether replies of models are kept across runs.
     cache_replies: bool = MODEL(
@@ -322,7 +296,6 @@ class RunConfig:
         "spent again; the tables state their number.",
         False,
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     allow: tuple[Gate, ...] = TOOLS(
         "--allow",
@@ -332,7 +305,6 @@ class RunConfig:
         "(partial).",
         (),
         identity=NOT_IDENTITY,
-        can_vary=False,
     )
     # The options of `hybrid run` as used, by their long names, for the manifest; empty for a run from Python.
     options_as_used: Mapping[str, Json] = part(dict, identity=NOT_IDENTITY)
@@ -356,9 +328,8 @@ class RunConfig:
     def __post_init__(self) -> None:
         if not self.frame:
             object.__setattr__(self, "frame", own_frame(self.model))
-        for wrong, reason in self._contradictions():
-            if wrong:
-                raise UsageError(reason)
+        for reason in self._contradictions():
+            raise UsageError(reason)
 
     @property
     def tracing(self) -> str | None:
@@ -370,48 +341,44 @@ class RunConfig:
         """Whether prompts end with a format line; the official protocol has none."""
         return self.format_line and self.protocol == "strict"
 
-    def _contradictions(self) -> Iterator[tuple[bool, str]]:
-        """Yield pairs: whether certain options contradict each other, and the message if they do."""
+    def _contradictions(self) -> Iterator[str]:
+        """Yield a message for each pair of options that contradict each other."""
         recorded, likelihood = (self.model or "").startswith("replay:"), self.answer == "likelihood"
-        for key, value in (("reasoning", self.reasoning), ("context", self.context), ("caption-model", self.captioner)):
-            yield (
-                recorded and value is not None,
-                (f"--setting {key}: a recorded model can only be asked as it was recorded"),
-            )
-        captions = (self.captioner or "").startswith("replay:")
-        yield captions, f"--setting caption-model={self.captioner}: a recorded model describes no image"
-        reasoned = self.reasoning == "first" and likelihood
-        yield (
-            reasoned,
-            (
-                "--setting reasoning=first: likelihoods only rate the options, so there is no "
-                "reasoning before the answer"
-            ),
-        )
-        texts, policy = self.context is None and self.context_missing != "refuse", self.context_missing
-        yield texts, f"--setting context-missing={policy}: give the texts with --setting context=FILE"
-        traced = self.trace is not None
-        untraced = self.trace_text and not traced
-        yield untraced, "--trace-text needs a trace: add --trace otlp or --trace FILE.jsonl"
-        elsewhere = traced and self.engine != LOCAL
-        yield elsewhere, f"--trace records only the requests of this process: remove --engine {self.engine}"
-        served = (self.model or "").partition(":")[0] in ("vllm", "sglang", "llamacpp")
-        keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
-        yield (
-            served and self.engine != LOCAL,
-            (f"--engine {self.engine}: each worker would start its own server: {keeps_up}"),
-        )
-        answers = self.trace_text and self.tool_output == "oracle"
-        yield (
-            answers,
-            "--trace-text: it would record the answers that a model gets with --tool-output oracle: omit one",
-        )
+        yield from self._unsuitable_settings(recorded=recorded, likelihood=likelihood)
+        yield from self._unsuitable_repetitions(recorded=recorded, likelihood=likelihood)
+        if self.trace is None and self.trace_text:
+            yield "--trace-text needs a trace: add --trace otlp or --trace FILE.jsonl"
+        if self.trace is not None and self.engine != LOCAL:
+            yield f"--trace records only the requests of this process: remove --engine {self.engine}"
+        if (self.model or "").partition(":")[0] in STARTED and self.engine != LOCAL:
+            keeps_up = "start it with `hybrid models serve` and give --model openai:NAME --base-url URL"
+            yield f"--engine {self.engine}: each worker would start its own server: {keeps_up}"
+        if self.trace_text and self.tool_output == "oracle":
+            yield "--trace-text: it would record the answers that a model gets with --tool-output oracle: omit one"
+
+    def _unsuitable_settings(self, *, recorded: bool, likelihood: bool) -> Iterator[str]:
+        settings = {"reasoning": self.reasoning, "context": self.context, "caption-model": self.captioner}
+        for key, value in settings.items():
+            if recorded and value is not None:
+                yield f"--setting {key}: a recorded model can only be asked as it was recorded"
+        if (self.captioner or "").startswith("replay:"):
+            yield f"--setting caption-model={self.captioner}: a recorded model describes no image"
+        if self.reasoning == "first" and likelihood:
+            reason = "likelihoods only rate the options, so there is no reasoning before the answer"
+            yield f"--setting reasoning=first: {reason}"
+        if self.context is None and self.context_missing != "refuse":
+            yield f"--setting context-missing={self.context_missing}: give the texts with --setting context=FILE"
+
+    def _unsuitable_repetitions(self, *, recorded: bool, likelihood: bool) -> Iterator[str]:
         cold = self.model_settings.temperature == 0
         samples, repeats = (self.samples, cold, SAMPLES_AT_0), (self.repeats, cold and self.model, REPEATS_AT_0)
         for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):
-            wrong, more = f"--setting {key}={times}", times != 1
-            yield times < 1, f"{wrong}: at least 1"
-            yield more and recorded, f"{wrong}: a recorded model has one reply per question, {NOT_AGAIN}"
-            same = f"{wrong}: likelihoods are the same every time"
-            yield more and likelihood, f"{same}; give only one of answer=likelihood and {key}"
-            yield more and bool(deterministic), f"{wrong}: at temperature 0 {at_0}"
+            wrong = f"--setting {key}={times}"
+            if times < 1:
+                yield f"{wrong}: at least 1"
+            if times != 1 and recorded:
+                yield f"{wrong}: a recorded model has one reply per question, which cannot be asked for again"
+            if times != 1 and likelihood:
+                yield f"{wrong}: likelihoods are the same every time; give only one of answer=likelihood and {key}"
+            if times != 1 and deterministic:
+                yield f"{wrong}: at temperature 0 {at_0}"

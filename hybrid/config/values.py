@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from hybrid.config.option import OptionField, is_path
+from hybrid.config.price import Price, parse_price
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.repetitions import REPEAT
 from hybrid.core.types import Json
@@ -33,16 +34,20 @@ def check_value(field: OptionField, value: object) -> Any:
     if form in CHECKS:
         return CHECKS[form](value)
     if form == "GB":
-        return round(check_number(value, least) * BYTES_PER_GB)
-    if field.type is bool:
-        return check_switch(value, ("on", "off")) if form == "on|off" else check_switch(text.lower(), SWITCH)
+        return round(check_amount(value, least) * BYTES_PER_GB)
     if field.words:
         return check_word(text, field.words)
     if is_path(field):
         if form == "existing file" and not Path(text).exists():
             raise ValueError(f"Path {text!r} does not exist.")
         return Path(text)
-    return check_whole(value, least) if field.type is int else text
+    if field.type is bool:
+        return check_switch(value, ("on", "off")) if field.is_switch else check_switch(text.lower(), SWITCH)
+    if field.type is int:
+        return check_whole(value, least)
+    if field.type is float:
+        return check_amount(value, least)
+    return parse_price(text) if field.type is Price else text
 
 
 def check_word(text: str, words: Collection[str]) -> str:
@@ -63,35 +68,19 @@ def check_whole(value: object, least: float | None) -> int:
         number = int("" if isinstance(value, bool) else str(value))
     except ValueError:
         raise ValueError(f"{str(value)!r} is not a valid integer.") from None
-    _refuse_less(number, least)
-    return number
-
-
-def check_number(value: object, least: float | None) -> float:
-    """Return a finite number of at least `least`."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        raise ValueError(f"{str(value)!r} is not a valid float.") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{value} is not a finite number.")
-    _refuse_less(number, least)
-    return number
-
-
-def _refuse_less(number: float, least: float | None) -> None:
     if least is not None and number < least:
         raise ValueError(f"{number} is not in the range x>={least:g}.")
+    return number
 
 
-def check_amount(value: object) -> float:
-    """Return a finite number above 0: seconds, dollars or a share."""
+def check_amount(value: object, least: float | None = None) -> float:
+    """Return a finite number of at least `least`, or above 0: seconds, dollars or a share."""
     try:
         number = float(str(value))
     except ValueError:
         raise ValueError(f"{value!r} is not a number.") from None
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{value} is not an amount above 0.")
+    if not math.isfinite(number) or (number <= 0 if least is None else number < least):
+        raise ValueError(f"{value} is not an amount {'above 0' if least is None else f'of at least {least:g}'}.")
     return number
 
 
@@ -130,7 +119,6 @@ check_benchmark: Final = partial(check_plugin, noun="benchmark", package="hybrid
 CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
     "address": check_address,
     "device": check_device,
-    "amount": check_amount,
     "solver": check_solver,
 }
 
@@ -169,20 +157,19 @@ def read_values(field: OptionField, items: Sequence[object]) -> Any:
         values = [check_value(field, text) for text in texts]
         return tuple(dict.fromkeys(values) if field.option.form == "solver" else values)
     value = check_value(field, items[0])
-    return not value if field.option.form == "no" else value
+    return not value if field.is_negative else value
 
 
 def as_written(field: OptionField, value: Any) -> Json:
     """Return a field's value in the notation of its option, as a file has it and a manifest records it."""
-    match field.option.form:
-        case "on|off":
-            return "on" if value else "off"
-        case "no":
-            return not value
-        case "A,B":
-            return ",".join(value)
-        case "GB":
-            return float(value / BYTES_PER_GB)
+    if field.is_switch:
+        return "on" if value else "off"
+    if field.is_negative:
+        return not value
+    if field.option.form == "A,B":
+        return ",".join(value)
+    if field.option.form == "GB":
+        return float(value / BYTES_PER_GB)
     if field.is_pairs and not isinstance(value, Mapping):
         return {key: part for key, _, part in (text.partition("=") for text in value)}
     if isinstance(value, tuple):

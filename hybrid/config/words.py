@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+# Providers whose server this program starts.
+STARTED: Final = ("vllm", "sglang", "llamacpp")
 ToolCalling = Literal["native", "text", "auto"]
 # Whether a model gets its own earlier thoughts with the conversation.
 Thoughts = Literal["keep", "drop"]

@@ -15,7 +15,7 @@ _COMMAND = re.compile(r"`[^`]*`|\bhybrid (?:run|tools|data|compare|score|study)\
 _VALUE = r"(?=\S*[A-Z0-9:/.=_])[\w./:~=-]*[\w/]|[a-z]+(?:-[a-z]+)+|[a-z]+(?=[:,])"
 _OPTION = re.compile(rf"--(?P<name>[a-z][a-z-]*)(?:[= ](?P<value>{_VALUE}))?(?P<colon>:)?")
 # Options that Python has under another name.
-_RENAMED = {"solver": "solvers", "args": "arguments"}
+RENAMED = {"solver": "solvers", "args": "arguments"}
 
 
 def python_words(message: str) -> str:
@@ -30,7 +30,7 @@ def python_words(message: str) -> str:
 
 def _argument(match: re.Match[str]) -> str:
     name = match["name"].replace("-", "_")
-    name = _RENAMED.get(name, name)
+    name = RENAMED.get(name, name)
     colon = match["colon"] or ""
     if match["value"] is None:
         return f"{name}{colon}" if colon else f"{name}="

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hybrid.config import ModelSettings
+from hybrid.config.words import STARTED
 from hybrid.core.errors import UsageError
 from hybrid.core.images import ImageStore
 from hybrid.models.base import CallKey, ChatModel, ModelOpener, ModelRefused
@@ -28,8 +29,6 @@ __all__ = ["OPENED", "CallKey", "ChatModel", "ModelRefused", "has_known_provider
 
 # Package with a module for each provider; the module's name is the word before the colon.
 OPENED = "hybrid.models.providers"
-# Provider words for models whose server hybrid starts (`served/`).
-STARTED = ("vllm", "sglang", "llamacpp")
 
 
 def has_known_provider(name: str) -> bool:

@@ -160,7 +160,8 @@ def test_an_option_is_checked_as_the_command_does(picture_folder: Path, options:
 
 
 def test_options_are_values_of_the_fields() -> None:
-    from hybrid.cli.from_python import values_of
+    from hybrid.cli._sources import read_keywords
+    from hybrid.cli.from_python import KEYWORDS
 
     options: dict[str, Any] = {
         "solvers": ["mllm", "arbiter"],
@@ -175,7 +176,7 @@ def test_options_are_values_of_the_fields() -> None:
         "setting": {"hints": "on"},
         "out": Path("runs/a"),
     }
-    assert values_of(options) == {
+    assert read_keywords(options, KEYWORDS) == {
         "solver": ("mllm", "arbiter"),
         "task": ("Jigsaw",),
         "tools": ("depth", "crop"),

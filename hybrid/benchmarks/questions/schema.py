@@ -163,26 +163,26 @@ def _read(kind: type[T], path: Path) -> T:
         root = read_nodes(path, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not text in UTF-8") from error
-    if root is None or root.entries is None:
+    if root is None or not isinstance(root.value, dict):
         raise UsageError(f"{path}: write one entry a line, KEY: VALUE, beginning with columns:")
     try:
         return _Yaml().root(kind, _plain(root), path.stem)
     except ValueMismatch as error:
         node = root
         for step in error.steps:
-            inner: Mapping[Any, Node] = node.entries or dict(enumerate(node.items))
-            node = inner.get(step, node)
+            inner: Any = dict(enumerate(node.value)) if isinstance(node.value, tuple) else node.value
+            node = inner.get(step, node) if isinstance(inner, dict) else node
         steps = [step for step in error.steps if isinstance(step, str) and error.named]
         raise UsageError(": ".join((node.where, *steps, str(error)))) from error
 
 
 def _plain(node: Node) -> Any:
     """Return the values of a file, with each scalar as its text."""
-    if node.entries is not None:
-        return {key: _plain(value) for key, value in node.entries.items()}
-    if node.kind == "list":
-        return [_plain(item) for item in node.items]
-    return None if node.kind == "nothing" else node.text
+    if isinstance(node.value, dict):
+        return {key: _plain(value) for key, value in node.value.items()}
+    if isinstance(node.value, tuple):
+        return [_plain(item) for item in node.value]
+    return None if node.value is None else node.text
 
 
 class _Yaml(Reader):

@@ -4,7 +4,7 @@ from typing import Any
 
 from hybrid.benchmarks.card import BenchmarkCard
 from hybrid.cli import cli
-from hybrid.cli._run_options import SETTINGS
+from hybrid.cli._run_config import SETTINGS
 from hybrid.plugins.registry import load, names, recipe_of
 
 CARDS: dict[str, BenchmarkCard] = {name: load("hybrid.benchmarks", name).card for name in names("hybrid.benchmarks")}

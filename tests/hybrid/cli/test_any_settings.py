@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_config import config_of
 from hybrid.cli.run import command
 from hybrid.config import Price, RunConfig
 from hybrid.core.errors import UsageError

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hybrid.cli._configured import options_of, variants_of
-from hybrid.cli._field_options import RUN_FIELDS, FieldOption
-from hybrid.cli._run_options import config_of
+from hybrid.cli._configured import runs_of
+from hybrid.cli._options import FieldOption
+from hybrid.cli._run_config import config_of
 from hybrid.cli.run import command as run_command
 from hybrid.config import RunConfig
+from hybrid.config.command_options import FIELDS
 from hybrid.core.errors import UsageError
 from hybrid.log.manifest import seal_of
 from tests.finished_runs import Command, Words
@@ -55,6 +56,14 @@ def test_weights_of_the_only_tool_that_loads_some_need_no_name(tmp_path: Path) -
         context("--config", file, "blink")
 
 
+@pytest.mark.usefixtures("tools_as_they_were")
+def test_a_file_names_the_folder_of_its_own_solver(tmp_path: Path) -> None:
+    (tmp_path / "mine" / "baselines").mkdir(parents=True)
+    write_file(tmp_path / "mine" / "baselines" / "mine_alone.py", "from baselines.mllm import SOLVER\n")
+    file = write_file(tmp_path / "run.yaml", f"solver: mine_alone\npath: {tmp_path / 'mine'}\n")
+    assert config("--config", file, "blink").solvers == ("mine_alone",)
+
+
 @pytest.mark.parametrize(
     ("text", "message"), [*cases(__file__, "misfits")[1], ("[" * 5000, "line 1: values are nested more than 20 deep")]
 )
@@ -80,11 +89,12 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
     }.items():
         result = command("run", "blink", "--config", name)
         assert (result.code, value in result.err) == (2, True), result.err
+        assert command("run", "--config", name, "--help", code=0).out.startswith("Usage: ")
 
 
 # The manifest as a configuration
 
-NOT_IN_MANIFEST = {key for key, field in RUN_FIELDS.items() if not field.option.in_manifest}
+NOT_IN_MANIFEST = {field.option.long for field in FIELDS.values() if not field.option.in_manifest}
 
 
 def values() -> st.SearchStrategy[dict[str, Any]]:
@@ -121,7 +131,9 @@ def one_of(option: click.Parameter, text: st.SearchStrategy[str]) -> st.SearchSt
         item = st.integers(1, 10**6)
     elif form == "device":
         item = st.sampled_from(["auto", "cpu", "cuda", "cuda:1"])
-    elif form == "amount" or isinstance(kind, click.types.FloatParamType):
+    elif isinstance(kind, click.types.FloatParamType) or (
+        isinstance(option, FieldOption) and option.field.type is float
+    ):
         item = st.floats(0.001, 1e6)
     elif form == "solver":
         item = st.sampled_from(["mllm", "specialist", "controller"])
@@ -154,11 +166,11 @@ def manifest(path: Path, options: Mapping[str, Any]) -> Path:
 @settings(max_examples=50)
 @given(options=values())
 def test_the_manifest_of_a_run_derives_its_configuration_again(tmp_path: Path, options: dict[str, Any]) -> None:
-    first = context("blink", *words_of(options), "--out", tmp_path)
-    selected = options_of(first)
-    second = context("--config", manifest(tmp_path / "manifest.json", selected))
-    assert replace(config_of(first.params), out=None) == config_of(second.params)
-    assert options_of(second) == selected
+    (first,) = runs_of(context("blink", *words_of(options), "--out", tmp_path))
+    selected = first.recorded
+    (second,) = runs_of(context("--config", manifest(tmp_path / "manifest.json", selected)))
+    assert replace(config_of(first.values), out=None) == config_of(second.values)
+    assert second.recorded == selected
     assert "out" not in selected
 
 
@@ -237,6 +249,10 @@ def test_the_second_model_and_a_judge_are_asked_at_the_server_of_the_environment
     assert second.base_url == "http://i/v1"
 
 
+def test_a_typed_value_that_does_not_fit_is_not_one_of_the_environment(command: Command) -> None:
+    assert "Invalid value for '--device': 'x' is not a device" in command("run", "blink", "--device", "x", code=2).err
+
+
 # Several runs
 
 
@@ -246,16 +262,11 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
         "matrix:\n  solver: [mllm, specialist]\n  model: [openai:a, hf:b/c]\n  setting: [{hints: off}, {set: x}]\n"
         "  trust: [null]\n  rotate: [true, false]\n  tools: [[depth, crop], none]\n"
     )
-    result = variants_of(context("--config", write_file(tmp_path / "run.yaml", text)))
-    assert (
-        len(result)
-        == len({item.name for item in result})
-        == len({str(options_of(entry.context)) for entry in result})
-        == 32
-    )
+    result = runs_of(context("--config", write_file(tmp_path / "run.yaml", text)))
+    assert len(result) == len({item.name for item in result}) == len({str(entry.recorded) for entry in result}) == 32
     assert result[0].label == "images=separate, model=openai:a, setting=hints=off, rotate=on, tools=depth,crop"
     assert result[0].name == "separate_openai-a_hints=off_on_depth-crop"
-    configs = [config_of(value.context.params) for value in result]
+    configs = [config_of(entry.values) for entry in result]
     assert {first_config.solvers for first_config in configs} == {("mllm", "specialist")}
     assert {json.dumps(config_value.settings) for config_value in configs} == {
         '{"hints": "off"}',
@@ -264,8 +275,8 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
     assert {first_item.tools for first_item in configs} == {("depth", "crop"), ("none",)}
     # The command line has priority: lists in the file are dropped for options that were typed.
     fewer = context("--config", tmp_path / "run.yaml", "--model", "openai:d", "--setting", "hints=on", "--rotate")
-    assert len(variants_of(fewer)) == 2 * 2 * 2
-    assert {config_of(variant.context.params).model for variant in variants_of(fewer)} == {"openai:d"}
+    assert len(runs_of(fewer)) == 2 * 2 * 2
+    assert {config_of(entry.values).model for entry in runs_of(fewer)} == {"openai:d"}
 
 
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:
@@ -275,5 +286,5 @@ def test_too_many_runs_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_vary_is_an_option() -> None:
-    invariable = {key for key, field in RUN_FIELDS.items() if not field.option.can_vary}
+    invariable = {field.option.long for field in FIELDS.values() if not field.can_vary}
     assert invariable <= {word.removeprefix("--") for param in run_command.params for word in param.opts}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._run_options import config_of
+from hybrid.cli._run_config import config_of
 from hybrid.cli.from_python import resolve
 from hybrid.core.errors import UsageError
 
@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def recorded(file: Path, **keywords: Any) -> dict[str, Any]:
-    return resolve("blink", {"config": file, **keywords})[1]
+    return dict(resolve("blink", {"config": file, **keywords}).recorded)
 
 
 def test_they_win_over_a_file_and_of_a_mapping_by_key(file: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_flag_that_is_off_wins_over_a_file_and_is_recorded_only_there(file: Pa
 def test_they_win_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYBRID_MODEL", "openai:of-the-environment")
     monkeypatch.setenv("HYBRID_DATA_BLINK", "elsewhere")
-    values, _ = resolve("blink", {"model": "openai:m"})
+    values = resolve("blink", {"model": "openai:m"}).values
     assert (values["model"], values["data"]) == ("openai:m", "elsewhere")
 
 
@@ -58,7 +58,8 @@ def test_a_number_that_does_not_fit_is_refused_and_not_cut() -> None:
 
 def test_a_value_of_a_mapping_keeps_its_type(file: Path) -> None:
     model_args = {"temperature": None, "stop": ["a", "b"], "top_k": 3, "echo": True}
-    config = config_of(*resolve("blink", {"data": "sample", "model": "openai:m", "model_arg": model_args}))
+    options = resolve("blink", {"data": "sample", "model": "openai:m", "model_arg": model_args})
+    config = config_of(options.values, options.recorded)
     assert config.model_settings.temperature is None
     assert config.model_settings.extra == {"stop": ["a", "b"], "top_k": 3, "echo": True}
-    assert resolve("blink", {"setting": {"hints": False}})[0]["setting"] == {"hints": "off"}
+    assert resolve("blink", {"setting": {"hints": False}}).values["setting"] == {"hints": "off"}

@@ -39,10 +39,10 @@ from click.shell_completion import ShellComplete
 
 import hybrid
 from hybrid.cli import COMPLETE, ablate, cli, run, study
-from hybrid.cli._configured import options_of
+from hybrid.cli._configured import runs_of
 from hybrid.cli._help import HELP_ALL
-from hybrid.cli._run_options import config_of
 from hybrid.cli.from_python import resolve
+from hybrid.cli._run_config import config_of
 from hybrid.config.environment import VARIABLES
 from hybrid.core.errors import UsageError
 
@@ -56,12 +56,13 @@ class Facts(dict):
 
 
 def line(*words):
-    context = run.command.make_context("run", ["blink", "--data", "sample", *words])
-    return config_of(context.params, options_of(context))
+    (options,) = runs_of(run.command.make_context("run", ["blink", "--data", "sample", *words]))
+    return config_of(options.values, options.recorded)
 
 
 def python(**keywords):
-    return config_of(*resolve("blink", {"data": "sample", **keywords}))
+    options = resolve("blink", {"data": "sample", **keywords})
+    return config_of(options.values, options.recorded)
 
 
 def message(text):

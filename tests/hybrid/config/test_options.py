@@ -8,15 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.cli._field_options import RUN_FIELDS
+from hybrid.cli._configured import OF_MANY_QUESTIONS, runs_of
+from hybrid.cli._help import USUAL
+from hybrid.cli._run_config import config_of
+from hybrid.cli._sources import RunOptions
+from hybrid.cli._tool_server import up
+from hybrid.cli.ablate import HEEDED
 from hybrid.cli.ablate import command as ablate
-from hybrid.cli.from_python import KEYWORDS, RENAMED
+from hybrid.cli.ask import command as ask
+from hybrid.cli.from_python import KEYWORDS, resolve
 from hybrid.cli.run import command
 from hybrid.cli.study import command as study
 from hybrid.config import ModelSettings, RunConfig, parse_model_args
+from hybrid.config.command_options import FIELDS as ALL_FIELDS
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
 from hybrid.core.errors import UsageError
+from hybrid.core.python_words import RENAMED
 
 FIELDS = option_fields(RunConfig)
 CLICK = {word: param for param in command.params for word in param.opts}
@@ -60,7 +68,40 @@ def test_every_field_is_an_option_of_python_files_studies_and_ablations() -> Non
     set_by_study = {"tool_output", "show", "solver", "out"}
     for field in FIELDS:
         assert KEYWORDS[RENAMED.get(field.option.key, field.option.key)] is field
-        assert RUN_FIELDS[field.option.long] is field
+        assert ALL_FIELDS[field.option.key] is field
         param = CLICK[field.option.name]
         assert param in ablate.params or field.option.key in ("solver", "out")
         assert param in study.params or field.option.key in set_by_study
+
+
+def line(*words: str) -> RunOptions:
+    (options,) = runs_of(command.make_context("run", ["blink", *words]))
+    return options
+
+
+@pytest.mark.parametrize("text", ["fractions", '"fractions"'])
+def test_a_frame_may_be_written_as_json(text: str) -> None:
+    config = config_of(line("--model-arg", f"frame={text}", "--model-arg", 'style="short"').values)
+    assert (config.frame, config.model_settings.extra) == ("fractions", {"style": "short"})
+    python = resolve("blink", {"model_arg": {"frame": text}})
+    assert config_of(python.values).frame == "fractions"
+
+
+def test_no_tool_has_weights_of_its_own_by_default() -> None:
+    for options in (line(), resolve("blink", {})):
+        assert config_of(options.values, options.recorded).service.weights == {}
+        assert "weights" not in options.recorded
+    assert up.make_context("up", []).params["weights"] == ()
+
+
+def test_a_list_of_options_names_options_that_exist() -> None:
+    assert ALL_FIELDS.keys() >= OF_MANY_QUESTIONS
+    assert {param.name for param in ablate.params} >= HEEDED
+    for other in (ask, study, ablate, command):
+        assert other.rare <= {param.name for param in other.params} | {"path"} | USUAL, other.name
+
+
+def test_what_distinguishes_no_run_cannot_vary() -> None:
+    can_vary = {key for key, field in ALL_FIELDS.items() if field.can_vary}
+    assert {"benchmark", "model", "data", "seed", "max_turns", "device", "tools", "setting", "model_arg"} <= can_vary
+    assert can_vary.isdisjoint({"solver", "limit", "only", "out", "run_max_calls", "unanswered", "trace", "quiet"})

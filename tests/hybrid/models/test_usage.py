@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from hybrid.config.groups import parse_price
+from hybrid.config import parse_price
 from hybrid.core.messages import TokenUsage
 from hybrid.models import CallKey
 from hybrid.models.chat_completions.codec import message, readable

@@ -1,9 +1,6 @@
-"""The options of `hybrid run` for click, made from `RunConfig`, and a `RunConfig` from their values.
+"""A `RunConfig` from the values of its options, which are checked against each other, the benchmark and the tools.
 
-@click.command("run", params=run_options())
-def command(**options): ...
-
-config_of(context.params, options_of(context))
+config_of(run.values, run.recorded)     # of `hybrid/cli/_sources.py`
 """
 
 from __future__ import annotations
@@ -14,63 +11,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
-from hybrid.cli._field_options import base_url_of_environment, click_option
-from hybrid.config import (
-    AUTO,
-    Limits,
-    ModelSettings,
-    Price,
-    RunConfig,
-    RunLimits,
-    ServiceOptions,
-    model_settings_of,
-    parse_price,
-)
+from hybrid.cli._sources import base_url_of_environment
+from hybrid.config.groups import AUTO, Limits, ModelSettings, RunLimits, ServiceOptions, read_model_args
 from hybrid.config.option import OptionField, nested, option_fields
-from hybrid.config.values import pairs
+from hybrid.config.run_config import RunConfig
+from hybrid.config.values import check_value, pairs
 from hybrid.core.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from hybrid.benchmarks.card import Setting
     from hybrid.core.types import Json
 
-FIELDS: Final = option_fields(RunConfig)
-# Options that are in the short help of `hybrid run` only, and not in that of other commands.
-RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in FIELDS if field.option.common == "run")
+RUN_FIELDS: Final = option_fields(RunConfig)
+MODEL_FIELDS: Final = tuple(field for field in RUN_FIELDS if field.path[0] == "model_settings")
+MODEL_ARGS: Final = option_fields(RunConfig, "--model-arg")
+EXTRA: Final = ("model_settings", "extra")
 # The keys of `--setting` that every benchmark has: they control how a model is asked, and are not part of a protocol.
 SETTINGS: Final = {field.option.name: field for field in option_fields(RunConfig, "--setting")}
 
 
-def run_options() -> list[click.Parameter]:
-    """Return the options of a `RunConfig`, in the order of its fields."""
-    return [click_option(field) for field in FIELDS]
-
-
-# Without the options for batches, which need several questions at a time.
-_MODEL_FIELDS = [
-    field for field in FIELDS if field.path[0] == "model_settings" and not field.option.key.startswith("batch")
-]
-
-
-def model_options() -> list[click.Parameter]:
-    """Return the options that control how a model is asked."""
-    return [click_option(field) for field in _MODEL_FIELDS]
-
-
 def settings_of(options: Mapping[str, Any]) -> ModelSettings:
-    """Return model settings from parsed `model_options`. Raises `UsageError` for an invalid value."""
-    args, _ = _split_model_args(options["model_arg"])
-    values = {field.path[1]: options[field.option.key] for field in _MODEL_FIELDS}
-    return replace(args, **{**values, "extra": args.extra})
-
-
-def _split_model_args(texts: Mapping[str, str]) -> tuple[ModelSettings, str]:
-    """Return the settings that `--model-arg` sets, and the frame, which is not the model's but the run's."""
-    args = model_settings_of(texts)
-    extra = {key: value for key, value in args.extra.items() if key != "frame"}
-    return replace(args, extra=extra), str(args.extra.get("frame", ""))
+    """Return model settings from the values of options. Raises `UsageError` for an invalid value."""
+    arguments, extra = read_model_args(MODEL_ARGS, options["model_arg"])
+    values = {field.path: options[field.option.key] for field in MODEL_FIELDS}
+    return ModelSettings(**nested({**values, **arguments, EXTRA: extra})["model_settings"])
 
 
 def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
@@ -85,53 +49,55 @@ def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = N
     """
     data_option = (recorded or {}).get("data")
     benchmark, data = resolve_benchmark(values["benchmark"], data_option if isinstance(data_option, str) else None)
-    values = {**values, **({} if data is None else {"data": data})}
     weights = _weights(values["weights"], values["tools"])
     if recorded is not None and weights:
         recorded = {**recorded, "weights": dict(weights)}
-    args, frame = _split_model_args(values["model_arg"])
-    if args.price is None:
-        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
-    settings: Mapping[str, str] = values["setting"]
-    _refuse_misspelt(benchmark, settings)
-    checked = {
-        setting.name: setting.check(settings[setting.name]) for setting in common_settings() if setting.name in settings
-    }
-    parsed = {("service", "weights"): weights, ("model_settings", "extra"): args.extra}
-    groups = nested({field.path: values[field.option.key] for field in FIELDS} | parsed)
-    samples = int(checked.get("samples", "1"))
-    model_settings = _model_settings(values, replace(args, **groups.pop("model_settings")), samples)
-    if "caption-model" in checked and "caption-price" not in checked:
-        _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    groups = _fields_of({**values, "benchmark": benchmark})
+    model_settings = _model_settings(values, ModelSettings(**groups.pop("model_settings")), groups.get("samples", 1))
+    second = _captioner_settings(groups.get("captioner"), groups.pop("captioner_settings", {}), model_settings)
     return RunConfig(
         benchmark=benchmark,
         model_settings=model_settings,
-        service=ServiceOptions(**groups.pop("service"), isolated=True),
+        captioner_settings=second,
+        service=ServiceOptions(**{**groups.pop("service"), "weights": weights, "isolated": True}),
         limits=Limits(**groups.pop("limits")),
         run_limits=RunLimits(**groups.pop("run_limits")),
-        frame=frame,
         options_as_used=recorded or {},
-        **{
-            **groups,
-            **_from_settings(checked, model_settings),
-            "settings": {key: value for key, value in settings.items() if key not in SETTINGS},
-        },
+        **{**groups, **({} if data is None else {"data": data})},
     )
 
 
-def _from_settings(checked: Mapping[str, str], model_settings: ModelSettings) -> dict[str, Any]:
-    """Check the settings and return them as fields of a `RunConfig`."""
-    fields = nested({SETTINGS[name].path: _from_setting(SETTINGS[name], text) for name, text in checked.items()})
-    second = fields.pop("captioner_settings", {})
-    if "captioner" in fields:
-        shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
-        # Without its own address, the second model's requests would go to the public provider, with its key and the
-        # pictures.
-        second.setdefault("base_url", base_url_of_environment(fields["captioner"]))
-        fields["captioner_settings"] = ModelSettings(**shared, **second)
-    elif second:
-        raise UsageError("--setting caption-url and caption-price belong to a second model: give caption-model as well")
-    return fields
+def _fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a configuration's fields by name, those of a group of options as a mapping."""
+    arguments, extra = read_model_args(MODEL_ARGS, values["model_arg"])
+    if ("model_settings", "price") not in arguments:
+        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+    settings: Mapping[str, str] = values["setting"]
+    _refuse_misspelt(values["benchmark"], settings)
+    if "caption-model" in settings and "caption-price" not in settings:
+        _refuse_budget(values, "{} needs the price of the second model too: give --setting caption-price=IN/OUT")
+    return nested(
+        {
+            **{field.path: values[field.option.key] for field in RUN_FIELDS},
+            **arguments,
+            **{field.path: _read_setting(key, settings[key]) for key, field in SETTINGS.items() if key in settings},
+            EXTRA: extra,
+            ("settings",): {key: value for key, value in settings.items() if key not in SETTINGS},
+        }
+    )
+
+
+def _captioner_settings(captioner: str | None, own: dict[str, Any], model_settings: ModelSettings) -> ModelSettings:
+    """Return the settings of the model that describes images, which has only an address and a price of its own."""
+    if captioner is None:
+        if own:
+            belong = "--setting caption-url and caption-price belong to a second model"
+            raise UsageError(f"{belong}: give caption-model as well")
+        return ModelSettings()
+    shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
+    # Without its own address, the second model's requests would go to the public provider, with its key and the
+    # pictures.
+    return ModelSettings(**shared, **{"base_url": base_url_of_environment(captioner), **own})
 
 
 def _weights(texts: Sequence[str], tools: Sequence[str]) -> dict[str, str]:
@@ -165,20 +131,30 @@ def common_settings() -> tuple[Setting, ...]:
         Setting(
             name,
             field.option.unset if field.default is None else str(field.default),
-            field.option.values or (*filter(None, [field.option.unset]), *field.words),
+            _setting_values(field),
             field.option.help,
-            field.option.pattern,
         )
         for name, field in SETTINGS.items()
     )
 
 
-def _from_setting(field: OptionField, text: str) -> Any:
-    if text == field.option.unset:
-        return None
-    if field.type is Price:
-        return parse_price(text)
-    return field.type(text) if field.type in (int, Path) else text
+def _setting_values(field: OptionField) -> tuple[str, ...]:
+    """Return the values of a setting, or a description of them."""
+    if field.option.at_least is not None:
+        return (f"{field.option.at_least} or more",)
+    return tuple(filter(None, (field.option.metavar, field.option.unset, *field.words)))
+
+
+def _read_setting(key: str, text: str) -> Any:
+    """Return the value of a setting. Raises `UsageError` for one that does not fit."""
+    field = SETTINGS[key]
+    error = UsageError(f"--setting {key}={text}: the values are: {', '.join(_setting_values(field))}")
+    if not text:
+        raise error
+    try:
+        return None if text == field.option.unset else check_value(field, text)
+    except ValueError:
+        raise error from None
 
 
 def _refuse_misspelt(benchmark: str, settings: Mapping[str, str]) -> None:
