@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import add
@@ -47,12 +47,14 @@ from hybrid.solving.empty_replies import is_empty, note_withheld
 from hybrid.solving.evidence import finding_parts
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.solving.styles import AS_TRAINED
-from hybrid.tool import Tool
+from hybrid.tool import Tool, json_of_args
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
+
+    from hybrid.tool import Args
 
 # Assumed share of asks in which the model calls a tool: a model's habits are unknown before it is asked. The share
 # gives 1.75 model calls per ask. This is within a factor of two of a model that calls no tool (1 call) and of a model
@@ -205,9 +207,10 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         case.ctx.rule(AS_READ, f"{ran}: {'; '.join(notes)}", data)
     if isinstance(tool, PublishedTool):
         wrote = f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=str)})"
+        run_args = json_of_args(args)
         facts: dict[str, Json] = {"wrote": {"tool": call.name, "args": dict(call.args)}}
-        facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": args}}
-        case.ctx.rule(AS_TRAINED, f"{wrote} ran as {ran} on {images[0]}: {json.dumps(args)}", facts)
+        facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": run_args}}
+        case.ctx.rule(AS_TRAINED, f"{wrote} ran as {ran} on {images[0]}: {json.dumps(run_args)}", facts)
     try:
         finding = await case.ctx.tool(ran, images, args)
     except BudgetSpent as error:
@@ -224,8 +227,11 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
-def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Mapping[str, Json], Sequence[str]]:
-    """Return the offered tool of a call, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
+def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Args, Sequence[str]]:
+    """Return the offered tool of a call, its images, its validated arguments in pixels, and repairs.
+
+    Raises `ToolError`.
+    """
     tool = tool_named(call.name, case.ctx.tools_offered)
     if tool is None:
         names = ", ".join(tool.card.name for tool in case.ctx.tools_offered)
@@ -233,12 +239,12 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
     frame, registry = case.ctx.frame, case.ctx.image_registry
     if isinstance(tool, PublishedTool):
         image_names = [ref.name for ref in case.prompt.images]
-        images, args, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
+        images, written, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
     else:
-        images, args, repairs = read_arguments(tool, call.args, frame, registry)
+        images, written, repairs = read_arguments(tool, call.args, frame, registry)
     # Parse with the tool's types first: otherwise a number written as text, or a point that belongs to another image by
     # default, would not be converted.
-    args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
+    args = frame.args_in_pixels(tool, tool.parse(written), registry, images)
     return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 
