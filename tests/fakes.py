@@ -24,7 +24,7 @@ from hybrid.core.types import Finding, ImageRef, Json, Kind, Prompt, Question, S
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust

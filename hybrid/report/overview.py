@@ -20,8 +20,7 @@ from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
-from hybrid.scoring.head import head_of, head_of_run
-from hybrid.scoring.headline import headline_tables, rule_line, warnings
+from hybrid.scoring.headline import head_of, head_of_run, headline_tables, rule_line, warnings
 from hybrid.scoring.published_tables import cells_of, published_below
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.rendering import tables_of

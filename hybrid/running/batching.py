@@ -17,9 +17,9 @@ from hybrid.models.batching.client import batch_api, batched
 from hybrid.models.batching.follow import delete_input
 from hybrid.models.caller import Caller
 from hybrid.models.failures import summary
-from hybrid.models.prices import BATCH_SHARE
 from hybrid.running.cost_estimate import SolverEstimate
 from hybrid.running.resolve import ResolvedRun
+from hybrid.solving.budgets import BATCH_SHARE
 
 
 def refuse_unbatched(run: ResolvedRun) -> None:

@@ -28,7 +28,7 @@ from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
-from hybrid.solving.image_forms import STRIP_PX
+from hybrid.solving.images import STRIP_PX
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that

@@ -37,7 +37,7 @@ from hybrid.plugins.registry import (
 from hybrid.plugins.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.running.permissions import answering
-from hybrid.serving.foreign_tools import GROUP, ForeignTools
+from hybrid.serving.service import GROUP, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver

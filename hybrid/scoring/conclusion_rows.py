@@ -23,10 +23,9 @@ from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
-from hybrid.scoring.score import Scored
+from hybrid.scoring.score import Scored, answered
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
-from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those that `conclusion_review.py` reads come last.

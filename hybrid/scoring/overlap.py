@@ -24,8 +24,20 @@ import numpy as np
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.core.types import Cell, Cells, Metric, Outcome, Score
 from hybrid.plugins.registry import load
-from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
-from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
+from hybrid.scoring.score import (
+    AnyQuestions,
+    Flags,
+    Floats,
+    Objects,
+    Places,
+    Scored,
+    ScoredAnswers,
+    answered,
+    group_of,
+    grouped,
+    objects,
+    summary,
+)
 from hybrid.stats import combine, contrast
 
 # Separates the cluster from the question in the cluster name of a cell (`_summary`).

@@ -14,7 +14,7 @@ from hybrid.answers.places import overlap
 from hybrid.core.errors import NoBackend, ToolError, UsageError
 from hybrid.core.types import Box, Finding, Json
 from hybrid.plugins.registry import load
-from hybrid.scoring.traces import TracedCall
+from hybrid.scoring.attempt_facts import TracedCall
 from hybrid.solving.solver import AskTool
 from hybrid.tool import Tool, json_of_args
 

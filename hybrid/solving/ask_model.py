@@ -32,8 +32,7 @@ from hybrid.core.timing import CallTime, Clock, count_call
 from hybrid.core.types import Fault, ImageRef, Json, Step, Usage
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, PicturesRefused
 from hybrid.models.images import UNCONFIRMED
-from hybrid.models.prices import cost_usd
-from hybrid.solving.budgets import RunMeter, timed
+from hybrid.solving.budgets import RunMeter, cost_usd, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.tool import Tool

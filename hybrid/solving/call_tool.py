@@ -28,7 +28,7 @@ from hybrid.plugins.registry import load, loaded, names, own_names
 from hybrid.solving.budgets import timed
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.rules import handed_in_tool
 from hybrid.solving.solver import Log, Meter
 from hybrid.tool import Tool, json_of_args
@@ -77,9 +77,7 @@ class ToolCalls:
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
         """Return the tool output: its pictures have names, and the coordinates in its text are in the model's frame.
 
-        `args` are validated unless they are an object of the tool's type of arguments.
-
-        Raises `BudgetSpent`, and what `CachedTools.call` raises.
+        Validates `args` as `AskTool`. Raises `BudgetSpent`, and what `CachedTools.call` raises.
         """
         self.meter.take_tool_call()
         # Concurrent calls are logged, and their pictures named, in the order of the calls.

@@ -22,7 +22,7 @@ from hybrid.core.coordinates import Axis, Place
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.core.types import Box, Fault, ImageRef, Json
 from hybrid.models.images import Resizing, fit
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.tool import Tool, json_of_args
 
 if TYPE_CHECKING:

@@ -37,8 +37,7 @@ from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, des
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_forms import Parts, shown_parts
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry, Parts, shown_parts
 from hybrid.solving.rules import rules_in_order
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext

@@ -21,7 +21,7 @@ from hybrid.core.messages import AssistantMessage, Message, UserMessage, user_me
 from hybrid.core.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool

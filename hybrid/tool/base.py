@@ -170,7 +170,7 @@ class Provenance:
     # The hub id, or the Python package that contains them.
     weights: str
     licence: str
-    # Collections of images, as `hybrid.tool.image_sets` names them; empty if they were not published.
+    # Collections of images, as `hybrid.running.permissions` names them; empty if they were not published.
     trained_on: tuple[str, ...]
     non_commercial: bool = False
 

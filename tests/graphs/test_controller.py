@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from graphs._controller_texts import TEXTS
+from graphs.controller import TEXTS
 from hybrid.config import Limits
 from hybrid.core.types import Fault, Outcome
 from hybrid.solving.coordinates import frame_named

@@ -42,7 +42,7 @@ from hybrid.plugins.registry import (
     outside_folders,
     package_of_solver,
 )
-from hybrid.running.invocation import invocation
+from hybrid.running.identity import invocation
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_hash_of_plugin, plugin_code_hashes
 

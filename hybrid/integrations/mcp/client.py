@@ -37,8 +37,7 @@ from hybrid.interface.findings import wait_for
 from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
-from hybrid.serving.service import CachedTools
+from hybrid.serving.service import CachedTools, ForeignServer, ForeignTools
 from hybrid.tool import Args, Tool
 
 # The package logs a traceback for every invalid line of a server; errors that end a call are reported by hybrid.

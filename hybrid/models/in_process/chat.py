@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hybrid.config import ModelSettings
-from hybrid.core.errors import Outage, UsageError, is_out_of_memory
+from hybrid.core.errors import Outage, UsageError, importable, is_out_of_memory, needs_package
 from hybrid.core.images import ImageStore
 from hybrid.core.messages import AssistantMessage, End, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
 from hybrid.core.off_loop import work_on_text
 from hybrid.core.repetitions import seed_of_repetition
 from hybrid.core.timing import waiting
 from hybrid.core.types import Json, StoredImage
-from hybrid.display.loading import loading
+from hybrid.display.notes import loading
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
 from hybrid.models.images import arrange, scaled
@@ -45,6 +45,13 @@ CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, the future of its reply, and the start signal.
 Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
+
+
+def refuse_without_local(name: str) -> None:
+    """Raise `UsageError` for a model in this process if a package for loading its weights is not installed."""
+    for package in ("torch", "transformers"):
+        if not importable(package):
+            raise UsageError(needs_package(f"--model {name}", package))
 
 
 class HuggingFaceChat:

@@ -42,7 +42,7 @@ from hybrid.scoring.families import family_of_pair
 from hybrid.scoring.groups import role
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import QUESTIONS, Family, Result, adjusted, contrasted, unit_of
-from hybrid.scoring.table import answered
+from hybrid.scoring.score import answered
 
 NAME = "answered"
 SPOKEN, SILENT, BOTH = "the specialists answer", "they give no answer", "both answer"

@@ -61,8 +61,8 @@ from hybrid.scoring.findings import OutputVerdict, outputs_by_question
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
+from hybrid.scoring.score import Floats, answered
 from hybrid.scoring.sections import results
-from hybrid.scoring.table import Floats, answered
 from hybrid.stats import Interval, combine, contrast, ends_of, interval
 
 NAME: Final = "decomposition"

@@ -43,7 +43,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import OTHER_METRICS, adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, contrasted, unit_of
-from hybrid.scoring.table import answered
+from hybrid.scoring.score import answered
 
 NAME = "differences"
 # Maximum number of differences named in the text; the chart shows all.

@@ -41,7 +41,7 @@ from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.tool import Tool
 
 if TYPE_CHECKING:

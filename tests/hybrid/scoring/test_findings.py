@@ -33,11 +33,11 @@ from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring import recorded_calls
+from hybrid.scoring.attempt_facts import TracedCall
 from hybrid.scoring.findings import GRADED, NO_TRACE, OutputVerdict, judge_outputs, outputs_by_question
 from hybrid.scoring.recorded_calls import as_asked, recorded_tools
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import table
 from hybrid.tool import Args, Tool
 from tests.tables import cases

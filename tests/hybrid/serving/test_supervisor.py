@@ -26,7 +26,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.secrets import keep_secret
 from hybrid.core.timing import CallTime
 from hybrid.core.types import Fault, Finding
-from hybrid.display.loading import OTHER_BARS, loading_shown_by
+from hybrid.display.notes import OTHER_BARS, loading_shown_by
 from hybrid.log.codec import codec
 from hybrid.plugins.registry import load
 from hybrid.serving import supervisor, worker_process
