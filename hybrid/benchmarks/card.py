@@ -130,7 +130,9 @@ def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", 
     from hybrid.stats import combine
 
     cell_rows = Cells(cells)
-    return Metric(name, combine(cell_rows, combination), len(cell_rows), combination, cell_rows, share)
+    return Metric(
+        name, combine(cell_rows, combination), n=len(cell_rows), combine=combination, cells=cell_rows, share=share
+    )
 
 
 # Number of hexadecimal digits of each answer's digest.

@@ -165,7 +165,7 @@ class _TracedTools:
         of = images[0] if images else f"img:{name}"
         if any(self.images.add(ref, ref.parent or of) != ref for ref in step.images):
             raise LeftOut(UNLIKE)
-        return Finding(message, {}, 0.0, "", "", step.images)
+        return Finding(message, {}, 0.0, backend="", version="", images=step.images)
 
 
 @dataclass(frozen=True)

@@ -44,17 +44,21 @@ def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
         OverviewSection(
             result.name.replace("_", "-"),
             result.section.title,
-            result.lead,
-            charts_of(comparison, result, marks),
-            tables_of(comparison, result),
-            shlex.join(("hybrid", "compare", *arguments, "--all")),
+            lead=result.lead,
+            charts=charts_of(comparison, result, marks),
+            tables=tables_of(comparison, result),
+            command=shlex.join(("hybrid", "compare", *arguments, "--all")),
         )
         for result in by_name.values()
     ]
     # Papers print no numbers on generated questions.
     if cells_of(comparison):
         command = shlex.join(("hybrid", "compare", *arguments, "--published"))
-        sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
+        sections.append(
+            OverviewSection(
+                "published", PUBLISHED_TITLE, lead="", charts=(), tables=published_below(comparison), command=command
+            )
+        )
     rows = {name: rows_to_chart(result) for name, result in by_name.items()}
     return Overview(
         benchmark=comparison.benchmark.card.name,

@@ -52,8 +52,16 @@ def in_batches(run: ResolvedRun) -> ChatModel:
     address = model.connection().get("base_url")
     url = address if isinstance(address, str) else None
     count_lost = run.resources.run_meter.count_lost
-    rules = (seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail, count_lost)
-    return batched(model, Batches(api, model.name, url, run.folder.path, *rules), settings)
+    batches = Batches(
+        api,
+        model.name,
+        url,
+        run.folder.path,
+        wait_s=seconds_of(settings.batch_wait, "--batch-wait"),
+        tail=settings.batch_tail,
+        count_lost=count_lost,
+    )
+    return batched(model, batches, settings)
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:

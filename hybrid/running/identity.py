@@ -1,6 +1,6 @@
 """What a manifest says of a run: the identity of what it asks, and the commands that started or continued it.
 
-identity = resolved_identity(config, benchmark, mounted, choice, model, None, None, NOTHING)
+identity = resolved_identity(setup, benchmark, mounted, choice)
 invocation()    # Invocation(at="2026-11-23T14:05:09Z", command="hybrid run blink ...", commit="9189e78...")
 
 The identity consists of the identifying options, with names resolved to hashes and versions. A command, its time and
@@ -20,12 +20,12 @@ from functools import cache
 from pathlib import Path
 
 from hybrid.benchmarks.base import Benchmark
-from hybrid.config import RunConfig, identity_of
-from hybrid.core.format_lines import REASONING, Wording
+from hybrid.config import identity_of
+from hybrid.core.format_lines import REASONING
 from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 from hybrid.log.manifest import Invocation
-from hybrid.models import OPENED, ChatModel
+from hybrid.models import OPENED
 from hybrid.models.credentials import keep_words
 from hybrid.plugins.prompt_texts import text_hash
 from hybrid.running.data import Mounted, fingerprint
@@ -34,25 +34,13 @@ from hybrid.running.object_code import is_installed, object_code
 from hybrid.running.tools_in_use import ToolChoice
 from hybrid.serving.sources import plugin_code_hashes
 from hybrid.solving.captions import captions_fact
-from hybrid.solving.context import SuppliedTexts
-from hybrid.solving.styles import Style
-from hybrid.solving.trust import TrustFile
+from hybrid.solving.session import AskSetup
 from hybrid.version import __version__
 
 
-def resolved_identity(
-    config: RunConfig,
-    benchmark: Benchmark,
-    mounted: Mounted,
-    choice: ToolChoice,
-    model: ChatModel | None,
-    captioner: ChatModel | None,
-    trust: TrustFile | None,
-    context: SuppliedTexts,
-    style: Style,
-) -> dict[str, Json]:
+def resolved_identity(setup: AskSetup, benchmark: Benchmark, mounted: Mounted, choice: ToolChoice) -> dict[str, Json]:
     """Return the options that are part of the run's identity, with everything that they name resolved."""
-    source, wording = mounted.source, Wording(config.sends_format_line, config.reasoning)
+    config, model, source, wording = setup.config, setup.model, mounted.source, setup.wording
     handed_in, code_of_model = config.objects.model, dict[str, Json]()
     if handed_in is not None and not is_installed(type(handed_in)):
         code_of_model = {"code": object_code(type(handed_in))}
@@ -75,11 +63,11 @@ def resolved_identity(
             **({"reasoning": REASONING[config.reasoning]} if config.reasoning else {}),
         },
         "limits": asdict(config.limits),
-        "trust": trust.sha256 if trust else None,
+        "trust": setup.trust.sha256 if setup.trust else None,
         "tools_offered": list(choice.tools_offered),
-        "tool_style": style.fact,
-        "captioner": captions_fact(captioner) if captioner else None,
-        "context": {"sha256": context.sha256, "missing": config.context_missing},
+        "tool_style": setup.style.fact,
+        "captioner": captions_fact(setup.captioner) if setup.captioner else None,
+        "context": {"sha256": setup.context.sha256, "missing": config.context_missing},
     }
     words = (name.partition(":")[0] for name in (config.model, config.captioner) if name is not None)
     plugins = plugin_code_hashes((("hybrid.benchmarks", benchmark.card.name), *((OPENED, word) for word in words)))

@@ -223,7 +223,16 @@ async def _ask_all(
                     pass
                 case _:
                     continue
-            asking = _Asking(run, name, solver, engine, state.solvers[name], replies, *watched)
+            asking = _Asking(
+                run,
+                name,
+                solver,
+                engine=engine,
+                progress=state.solvers[name],
+                replies=replies,
+                on_finished=watched[0],
+                on_used=watched[1],
+            )
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered

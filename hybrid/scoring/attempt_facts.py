@@ -172,8 +172,10 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
         if step.fault is None and isinstance(data, Mapping):
             confidence_value = float(confidence) if isinstance(confidence, int | float) else 0.0
             backend, version = str(step.data.get("backend", "")), str(step.data.get("version", ""))
-            finding = Finding(step.text, data, confidence_value, backend, version, step.images)
-        calls.append(TracedCall(step.name, image_names, arguments, step.seconds, step.fault, finding))
+            finding = Finding(step.text, data, confidence_value, backend=backend, version=version, images=step.images)
+        calls.append(
+            TracedCall(step.name, image_names, args=arguments, seconds=step.seconds, fault=step.fault, finding=finding)
+        )
     return tuple(calls)
 
 

@@ -421,7 +421,16 @@ class ConclusionRows:
         both = rows.get(("difference", BOTH))
         in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
         some = bool(shared.answered_by_all.any())
-        return AnswerSplit(answering, rows[BETTER, group], both, (silent_a, silent_b), more, mixed, in_every, some)
+        return AnswerSplit(
+            answering,
+            rows[BETTER, group],
+            both=both,
+            unanswered=(silent_a, silent_b),
+            more_answered=more,
+            mixed_repetitions=mixed,
+            both_in_every=in_every,
+            some_both=some,
+        )
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

@@ -423,7 +423,7 @@ class Overlap:
         valid = tuple(cell for cell in cells if cell.denominator > 0 or not share)
         # Computed here because `combine` would sort the cells.
         value = float(above.sum() / under.sum()) if under.sum() else None
-        return Metric(name, value, len(valid), "ratio", valid, share)
+        return Metric(name, value, n=len(valid), combine="ratio", cells=valid, share=share)
 
     def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
         """Return the reason why these metrics (default: accuracy) are not tested; None if they are.

@@ -110,7 +110,7 @@ def parts(
     """
     overlap = comparison.overlap(*solvers, repeated=repeated)
     a, b = sides or solvers[:2]
-    row = Result(section, "", FRACTION, None, a.solver, b.solver, none=comparison.rule)
+    row = Result(section, "", FRACTION, None, a=a.solver, b=b.solver, none=comparison.rule)
     note = overlap.left_out if notes else ""
     yield Part(overlap, replace(row, note=note))
     for group, shared in overlap.by_group(comparison.options.by).items():
@@ -182,7 +182,9 @@ class ToolEffect:
     def row(self, section: str, quantity: str = "") -> Result:
         """Return an empty row of this effect."""
         metric, unit = self.metrics[0], unit_of(self.metrics)
-        row = Result(section, quantity or self.quantity, unit, None, self.a.solver, self.b.solver, metric.name)
+        row = Result(
+            section, quantity or self.quantity, unit, None, a=self.a.solver, b=self.b.solver, metric=metric.name
+        )
         return replace(row, n=metric.n, none=self.shared.rule)
 
 
@@ -205,4 +207,6 @@ def _effects(
     if metrics is None or not shared.n:
         return
     for quantity, (a, b) in of.items():
-        yield ToolEffect(quantity, solvers[a], solvers[b], shared, (a, b), (metrics[a], metrics[b]))
+        yield ToolEffect(
+            quantity, solvers[a], b=solvers[b], shared=shared, places=(a, b), metrics=(metrics[a], metrics[b])
+        )

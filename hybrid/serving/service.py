@@ -65,6 +65,32 @@ def _used_seed(tool: Tool, needs: Collection[str], seed: int) -> int | None:
     return seed if any(part.card.uses_seed for part in parts) else None
 
 
+def _request_of(
+    tool: Tool, answering: BackendIdentity, args: Args, images: Sequence[ImageRef], needs: Found
+) -> ToolRequest:
+    """Return a request without its seed and its key."""
+    return ToolRequest(
+        0,
+        tool.card.name,
+        answering,
+        args=args.model_dump(mode="json"),
+        images=tuple(images),
+        needs=needs,
+        seed=0,
+        key="",
+    )
+
+
+def _key_of(tool: Tool, request: ToolRequest) -> str:
+    """Return the key of the output with overlays, from everything that affects it."""
+    by, needs = request.answering, request.needs
+    computed_by = (by.backend, by.version, by.device, by.precision)
+    made_with = (_used_seed(tool, needs, request.seed), request.pictures)
+    looked_at = [ref.image.sha256 for ref in request.images]
+    rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
+    return key_of(request.tool, code_of(tool), *computed_by, request.args, *made_with, looked_at, rests_on)
+
+
 class CachedTools:
     """Provides tool outputs, using an executor.
 
@@ -148,19 +174,16 @@ class CachedTools:
             raise ToolError(f"{name} takes {expected} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
-        json_args, looked_at = args.model_dump(mode="json"), [ref.image.sha256 for ref in images]
-        computed_by = (answering.backend, answering.version, answering.device, answering.precision)
-        rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
-        made_with = (_used_seed(tool, needs, seed), (pictures := self.options.pictures))
-        key = key_of(name, code_of(tool), *computed_by, json_args, *made_with, looked_at, rests_on)
+        request = _request_of(tool, answering, args, images, needs)
+        request = replace(request, seed=seed, overlays=overlays, pictures=self.options.pictures)
+        key = _key_of(tool, request)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
-        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays, pictures)
         # Do not await before `_shared`: work that cached its output after this lookup is only in the table until then.
         if finding is not None:
             spent.cached = True
         else:
-            make = partial(self._compute, QueuedCall(tool, args, request))
+            make = partial(self._compute, QueuedCall(tool, args, replace(request, key=key)))
             finding = await self._shared(key, name, make, spent)
         refs = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=refs)

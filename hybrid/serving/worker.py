@@ -139,7 +139,7 @@ class JobReports:
     def timed(self, tool: str, stage: str, requests: Sequence[int], first: bool) -> Iterator[None]:
         """Return the `Timed` of a pipeline whose tokens are request numbers."""
         job = next(self._numbers)
-        self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
+        self._channel.send(JobStart(job, tool, stage=stage, requests=tuple(requests), first=first, at=time.monotonic()))
         try:
             yield
         except DeviceLost as error:

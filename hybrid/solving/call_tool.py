@@ -100,7 +100,7 @@ class ToolCalls:
             notes = [f"({ref.name} {note})" for ref, (_, note) in zip(refs, fitted, strict=True) if note]
             text = "\n".join(filter(None, [text, *notes]))
             facts |= {SHOWN: text} if text != finding.text else {}
-            self.log.note(Step("tool", name, finding.text, spent.busy, None, {**call, **facts}, refs))
+            self.log.note(Step("tool", name, finding.text, spent.busy, data={**call, **facts}, images=refs))
             return replace(finding, text=text, images=refs, places=())
         except ToolError as error:
             faults = int(error.fault in LOST)
@@ -111,7 +111,7 @@ class ToolCalls:
             call |= {SHOWN: text} if text != str(error) else {}
             if place := raised_at(error.trace):
                 call["raised_at"] = place
-            self.log.note(Step("tool", name, str(error), spent.busy, error.fault, call))
+            self.log.note(Step("tool", name, str(error), spent.busy, error.fault, data=call))
             logger.info("%s: tool %s: %s (%s)", self.subject.id, name, error, error.fault)
             if error.trace:
                 traces.info("%s: tool %s\n%s", self.subject.id, name, error.trace.rstrip())

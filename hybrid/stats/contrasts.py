@@ -91,10 +91,16 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     """
     tail = tail_of(level)
     paired = paired_difference(*paired_rows(a, b), a.combine, share=a.share and b.share)
-    values, scatter = (paired.value_a, paired.value_b, paired.difference), paired.scatter
-    if scatter is None:
-        return Contrast(*values, None, None, "none", paired.clusters)
-    return Contrast(*values, scatter.interval(tail), scatter.p_value(), scatter.least[1], paired.clusters)
+    scatter = paired.scatter
+    return Contrast(
+        paired.value_a,
+        paired.value_b,
+        paired.difference,
+        interval=None if scatter is None else scatter.interval(tail),
+        p_value=None if scatter is None else scatter.p_value(),
+        test="none" if scatter is None else scatter.least[1],
+        clusters=paired.clusters,
+    )
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
@@ -223,7 +229,14 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
         return PairedDifference(value_a, value_b, difference, None, clusters)
     # Differences of numbers that are not shares have no exact test: the skewed t applies even in small samples.
     least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST
-    return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
+    return PairedDifference(
+        value_a,
+        value_b,
+        difference=difference,
+        scatter=Scatter(difference, error, bounded, least),
+        clusters=clusters,
+        unit=unit,
+    )
 
 
 def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
@@ -330,4 +343,11 @@ def equivalence(a: Metric, b: Metric, margin: float, level: float = 0.05) -> Equ
     ends = paired.scatter.interval(level)
     p_value = max(paired.scatter.p_above(-margin), paired.scatter.p_below(margin))
     equal = -margin < ends.low and ends.high < margin
-    return Equivalence(margin, paired.difference, ends, p_value, equal, ends.low > margin or ends.high < -margin)
+    return Equivalence(
+        margin,
+        paired.difference,
+        interval=ends,
+        p_value=p_value,
+        equal=equal,
+        beyond=ends.low > margin or ends.high < -margin,
+    )

@@ -373,4 +373,6 @@ def finding_of(
     value = data.get("confidence")
     is_confidence = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
     refs = tuple(ImageRef("", image, images[0].name if images else None) for image in stored)
-    return Finding(text, data, float(value) if is_confidence else 0.0, foreign.BACKEND, version, refs)
+    return Finding(
+        text, data, float(value) if is_confidence else 0.0, backend=foreign.BACKEND, version=version, images=refs
+    )
