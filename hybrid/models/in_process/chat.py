@@ -29,7 +29,7 @@ from hybrid.core.types import Json, StoredImage
 from hybrid.display.notes import loading
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
-from hybrid.models.images import arrange, scaled
+from hybrid.models.images import DecodedPictures, arrange
 from hybrid.models.in_process import generation
 from hybrid.models.providers import given_options
 from hybrid.models.text_protocol import as_text, with_calls
@@ -67,7 +67,7 @@ class HuggingFaceChat:
         self.name = name
         self._where = name.partition(":")[2]
         self._settings = settings
-        self._store = store
+        self._pictures = DecodedPictures(store, settings.max_pixels)
         self._tools_offered = ToolsOffered()
         self._dtype, self._batch = _extra(settings)
         self._most = self._batch
@@ -240,7 +240,7 @@ class HuggingFaceChat:
                     content.append({"type": "text", "text": part})
                     continue
                 image = part.ref.image
-                picture = scaled(self._store, image, self._settings.max_pixels)
+                picture = self._pictures.picture(image)
                 sent_image = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
                 sent.append(SentImage(part.ref.name, image, sent_image))
                 content.append({"type": "image", "image": picture})
