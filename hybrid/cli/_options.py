@@ -25,7 +25,7 @@ from hybrid.config.command_options import FORMER_PATH_NAME, PATH
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
 from hybrid.display.terminal import shape_of
-from hybrid.plugins.registry import add_search_path, left_out, outside_folders
+from hybrid.plugins.discovery import add_search_path, left_out, outside_folders
 
 backend: Final = click.option(
     "--backend", type=click.Choice(["auto", "learned", "classical"]), default="auto", show_default=True

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from hybrid.config.option import ASK, NOT_IDENTITY, OUTPUT, Option, declare
-from hybrid.plugins.registry import PATH_VARIABLE
+from hybrid.plugins.discovery import PATH_VARIABLE
 
 # The code found in the folders is part of a run's configuration (`hybrid/serving/sources.py`); the folders are not.
 PATH: Final = Option(

@@ -36,8 +36,9 @@ from hybrid.log.lines import ExtentHasher, FileExtent
 from hybrid.log.manifest import MANIFEST, PLUGINS, difference
 from hybrid.log.questions import AnyQuestion
 from hybrid.models.base import other_models
+from hybrid.plugins.discovery import TOOLS, origin_facts
 from hybrid.plugins.prompt_texts import text_hash
-from hybrid.plugins.registry import TOOLS, origin_facts, package_of_solver
+from hybrid.plugins.registry import package_of_solver
 from hybrid.running.data import READ_BY, reading_key
 from hybrid.running.engine import Tell
 from hybrid.running.identity import invocation

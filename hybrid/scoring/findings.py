@@ -31,7 +31,8 @@ from hybrid.core.messages import AssistantMessage, Message
 from hybrid.core.secrets import redact
 from hybrid.core.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Score, Step
 from hybrid.log.attempts import Recorded
-from hybrid.plugins.registry import load, scanned_once
+from hybrid.plugins.discovery import scanned_once
+from hybrid.plugins.registry import load
 from hybrid.scoring.attempt_facts import TracedCall, calls_of, known_facts, read_attempt
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools

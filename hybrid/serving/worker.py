@@ -26,7 +26,8 @@ from typing import Any, NoReturn, cast
 
 from hybrid.core.errors import UsageError
 from hybrid.core.images import ImageStore
-from hybrid.plugins.registry import TOOLS, load, look_in
+from hybrid.plugins.discovery import TOOLS, look_in
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of

@@ -24,7 +24,8 @@ from hybrid.core.errors import ToolError
 from hybrid.core.timing import CallTime, Clock
 from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, Prompt, Step, Usage
 from hybrid.models.picture_limits import NO_LIMITS, FittedSize, PictureLimits, fit_picture, fit_stored
-from hybrid.plugins.registry import load, loaded, names, own_names
+from hybrid.plugins.discovery import own_names
+from hybrid.plugins.registry import load, loaded, names
 from hybrid.solving.budgets import timed
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem

@@ -28,7 +28,7 @@ from hybrid.integrations.mcp.foreign import (
 )
 from hybrid.integrations.mcp.foreign import foreign_tool as tool_of
 from hybrid.models.toolspec import spec
-from hybrid.plugins.registry import is_word
+from hybrid.plugins.discovery import is_word
 from hybrid.serving.service import ForeignServer, ForeignTools
 from tests.tables import cases
 

@@ -514,7 +514,8 @@ from pathlib import Path
 import numpy as np
 from hybrid.core.errors import HybridError
 from hybrid.core.images import ImageStore
-from hybrid.plugins.registry import load, add_search_path
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, CachedTools
 from hybrid.core.types import ImageRef
