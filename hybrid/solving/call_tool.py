@@ -180,7 +180,14 @@ class ToolCalls:
         if spent.rest is not None and spent.rest <= 0:
             raise ToolError(f"{name}: the question's budget of seconds is spent", Fault.TIMEOUT)
         return await self.control.find(
-            tool, parsed, refs, self.subject, self.prompt, self.seed, spent, overlays=self.overlays
+            tool,
+            parsed,
+            refs,
+            subject=self.subject,
+            prompt=self.prompt,
+            seed=self.seed,
+            spent=spent,
+            overlays=self.overlays,
         )
 
 
