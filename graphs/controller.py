@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import add
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typing_extensions import TypedDict
 
 from graphs._compiled import Compiled
-from graphs._controller_texts import TEXTS, opening_message, system_text
 from hybrid.config import Limits
 from hybrid.core.errors import BudgetSpent, NoBackend, ToolError
 from hybrid.core.messages import (
@@ -41,18 +41,58 @@ from hybrid.core.off_loop import work_on_text
 from hybrid.core.types import Fault, Json, Outcome, Prompt, Reply, Step
 from hybrid.models.dialects import remedy
 from hybrid.models.toolspec import PublishedTool, tool_named
+from hybrid.plugins.prompt_texts import read_texts
 from hybrid.solving.call_arguments import AS_READ, read_arguments
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
-from hybrid.solving.empty_replies import is_empty, note_withheld
-from hybrid.solving.evidence import finding_parts
+from hybrid.solving.empty_replies import EMPTY, is_empty, note_withheld
+from hybrid.solving.evidence import finding_parts, image_sizes
 from hybrid.solving.solver import Solver, SolverContext
 from hybrid.solving.styles import AS_TRAINED
-from hybrid.tool import Tool
+from hybrid.tool import Tool, json_of_args
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
+
+    from hybrid.tool import Args
+
+
+TEXTS: Mapping[str, str] = {**read_texts(Path(__file__).with_suffix(".toml")), "empty": EMPTY}
+
+
+def opening_message(prompt: Prompt, ctx: SolverContext) -> UserMessage:
+    """Return the prompt, followed by names and sizes of its images and of their regions that tools may use."""
+    images = [*prompt.images, *prompt.derived]
+    texts = [TEXTS["images"].format(sizes=image_sizes(images, ctx.frame))] if images else []
+    texts = texts if _offers(ctx, published=False) else []
+    texts += [ctx.style.question] if ctx.style.question and _offers(ctx, published=True) else []
+    return ctx.message(prompt, *texts)
+
+
+def _offers(ctx: SolverContext, *, published: bool) -> bool:
+    """Return whether any tool is offered in the style's form (`published`) or, otherwise, in hybrid's own form."""
+    return any(isinstance(tool, PublishedTool) is published for tool in ctx.tools_offered)
+
+
+def system_text(ctx: SolverContext) -> str:
+    """Return the controller's instructions: budgets, coordinate frame, and the trust in each tool if measured.
+
+    The style's own text comes first; it is the only text if every tool has the style's form.
+    """
+    system_texts = [ctx.style.system] if ctx.style.system and _offers(ctx, published=True) else []
+    if not _offers(ctx, published=False):
+        return "\n\n".join(system_texts)
+    limits = ctx.meter.limits
+    note = "" if ctx.frame.name == "pixels" else TEXTS["frame_note"]
+    text = TEXTS["instructions"].format(frame=ctx.frame.words, note=note, calls=limits.tool_calls, turns=limits.turns)
+    lines = [
+        f"{tool.card.name}: {value:.0%}"
+        for tool in ctx.tools_offered
+        if (value := ctx.trust.overall(tool.card.name)) is not None
+    ]
+    return "\n\n".join([*system_texts, "\n".join([text, TEXTS["trust"], *lines]) if lines else text])
+
 
 # Assumed share of asks in which the model calls a tool: a model's habits are unknown before it is asked. The share
 # gives 1.75 model calls per ask. This is within a factor of two of a model that calls no tool (1 call) and of a model
@@ -205,9 +245,10 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
         case.ctx.rule(AS_READ, f"{ran}: {'; '.join(notes)}", data)
     if isinstance(tool, PublishedTool):
         wrote = f"{call.name}({json.dumps(call.args, ensure_ascii=False, default=str)})"
+        run_args = json_of_args(args)
         facts: dict[str, Json] = {"wrote": {"tool": call.name, "args": dict(call.args)}}
-        facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": args}}
-        case.ctx.rule(AS_TRAINED, f"{wrote} ran as {ran} on {images[0]}: {json.dumps(args)}", facts)
+        facts |= {"style": case.ctx.style.name, "ran": {"tool": ran, "images": [*images], "args": run_args}}
+        case.ctx.rule(AS_TRAINED, f"{wrote} ran as {ran} on {images[0]}: {json.dumps(run_args)}", facts)
     try:
         finding = await case.ctx.tool(ran, images, args)
     except BudgetSpent as error:
@@ -224,8 +265,11 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     return ToolMessage(call.id, call.name, finding_parts(finding, images, ctx.show, ctx.frame, ctx.image_registry))
 
 
-def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Mapping[str, Json], Sequence[str]]:
-    """Return the offered tool of a call, its images, its arguments in pixels, and repairs. Raises `ToolError`."""
+def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...], Args, Sequence[str]]:
+    """Return the offered tool of a call, its images, its validated arguments in pixels, and repairs.
+
+    Raises `ToolError`.
+    """
     tool = tool_named(call.name, case.ctx.tools_offered)
     if tool is None:
         names = ", ".join(tool.card.name for tool in case.ctx.tools_offered)
@@ -233,12 +277,12 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
     frame, registry = case.ctx.frame, case.ctx.image_registry
     if isinstance(tool, PublishedTool):
         image_names = [ref.name for ref in case.prompt.images]
-        images, args, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
+        images, written, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
     else:
-        images, args, repairs = read_arguments(tool, call.args, frame, registry)
+        images, written, repairs = read_arguments(tool, call.args, frame, registry)
     # Parse with the tool's types first: otherwise a number written as text, or a point that belongs to another image by
     # default, would not be converted.
-    args = frame.to_pixels(tool.parse(args).model_dump(mode="json", exclude_none=True), registry, images)
+    args = frame.args_in_pixels(tool, tool.parse(written), registry, images)
     return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
 
 

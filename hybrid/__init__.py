@@ -51,7 +51,8 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
     """
     from hybrid.core.python_words import python_errors
     from hybrid.interface.findings import RunnableTool
-    from hybrid.plugins.registry import add_path, load
+    from hybrid.plugins.discovery import add_path
+    from hybrid.plugins.registry import load
 
     add_path(path)
     if not isinstance(tool, str):
@@ -76,7 +77,7 @@ def score(
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
-    from hybrid.plugins.registry import add_path
+    from hybrid.plugins.discovery import add_path
     from hybrid.scoring.reports import score_paths
 
     with python_errors():
@@ -100,7 +101,7 @@ def compare(
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
-    from hybrid.plugins.registry import add_path
+    from hybrid.plugins.discovery import add_path
     from hybrid.scoring.reports import compare_paths
 
     with python_errors():
@@ -123,7 +124,7 @@ def table(
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
-    from hybrid.plugins.registry import add_path
+    from hybrid.plugins.discovery import add_path
     from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import score_paths
 

@@ -24,7 +24,7 @@ from hybrid.core.types import Finding, ImageRef, Json, Kind, Prompt, Question, S
 from hybrid.models.base import CallKey, ChatModel
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust
@@ -119,9 +119,9 @@ class QueueTools:
     """Tools of a solver context that return queued outputs, or raise queued errors, and record the calls."""
 
     findings: list[Finding | Exception]
-    calls: list[tuple[str, tuple[str, ...], Mapping[str, Json]]] = field(default_factory=list)
+    calls: list[tuple[str, tuple[str, ...], Mapping[str, Json] | Args]] = field(default_factory=list)
 
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
         self.calls.append((name, tuple(images), args))
         value = self.findings.pop(0)
         if isinstance(value, Exception):

@@ -31,7 +31,7 @@ MODEL = (
     "AutoModelForImageTextToText AutoProcessor CLIPVisionModel LlamaModel LlavaForConditionalGeneration LlavaProcessor"
 )
 ROOMS = "baselines graphs tools hybrid.benchmarks hybrid.cli hybrid.exporting hybrid.scoring.sections"
-MODELS = "hybrid.models.chat_completions hybrid.models.embedded hybrid.models.providers"
+MODELS = "hybrid.models.chat_completions hybrid.models.providers"
 
 
 def ask(path: str, words: list[str]) -> int:

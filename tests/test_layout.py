@@ -68,7 +68,7 @@ MAY_IMPORT: Mapping[str, frozenset[str]] = {
 # Shared by every package: types, plug-ins, options, files of a run, output for people, the interface of a tool.
 SHARED = frozenset({"hybrid", "core", "plugins", "config", "display", "log", "tool"})
 # Files that import a module by a name that is computed at run time.
-BY_STRING = ("hybrid/plugins/registry.py",)
+BY_STRING = ("hybrid/plugins/discovery.py", "hybrid/plugins/registry.py")
 MAX_FUNCTION_LINES = 50
 HEAVY = ("torch", "transformers", "langchain", "langgraph", "cv2", "numpy", "pyarrow", "PIL", "pydantic")
 

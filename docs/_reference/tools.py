@@ -9,8 +9,8 @@ from typing import Any
 from _reference.markdown import Page, block, code, escaped, table
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
 from hybrid.plugins.registry import load, names
+from hybrid.running.permissions import crawled
 from hybrid.tool import BackendCard, Need, Provenance, Tool
-from hybrid.tool.image_sets import crawled
 from hybrid.tool.output_schema import describe_kind, inner_object, unit_of
 
 FOLDER = "reference/tools"

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from hybrid.answers._corrections import read_corrected
-from hybrid.answers._reports import read_own
+from hybrid.answers._precedence import read_corrected, read_own
 from hybrid.answers.base import CUE, Parsed, bare, denies_existence, first_match, sentences, statement, undecided
 from hybrid.answers.lexicon import ELSEWHERE, HAN, TENS, UNITS, WORDS
 

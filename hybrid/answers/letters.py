@@ -9,13 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_claims import CLAIM_RULES, declines
 from hybrid.answers._letter_clauses import CLAUSE_RULES
 from hybrid.answers._letter_reasons import reasoned_letter
 from hybrid.answers._letter_reply import LetterReply, read
 from hybrid.answers._letter_rules import OTHER_RULES, STATED_RULES, only_choice
-from hybrid.answers._reports import read_own
+from hybrid.answers._precedence import read_corrected, read_own
 from hybrid.answers.base import Parsed, bare, first_match, only_asks, undecided
 from hybrid.core.types import LETTERS
 

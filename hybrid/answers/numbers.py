@@ -8,8 +8,7 @@ import math
 import re
 from typing import Final
 
-from hybrid.answers._corrections import read_corrected
-from hybrid.answers._reports import read_own
+from hybrid.answers._precedence import read_corrected, read_own
 from hybrid.answers.base import CUE, Parsed, first_match, is_asked, statement, undecided
 from hybrid.answers.integers import drop_uncounted, only_number, spelled_out
 

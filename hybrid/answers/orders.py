@@ -10,8 +10,8 @@ from functools import cached_property, partial
 from itertools import zip_longest
 from typing import Final
 
-from hybrid.answers._corrections import read_corrected
 from hybrid.answers._letter_reply import AFTER_A
+from hybrid.answers._precedence import read_corrected
 from hybrid.answers.base import CUE, Parsed, first_match, is_asked, sentences, statement, undecided
 from hybrid.answers.letters import labels_of
 

@@ -7,7 +7,7 @@ it replace the judge model that the paper uses if its rule fails.
 import re
 from typing import Final, Literal
 
-from hybrid.answers._corrections import corrections
+from hybrid.answers._precedence import corrections
 from hybrid.answers.base import (
     CUE,
     Parsed,

@@ -16,8 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from hybrid.benchmarks._shared.ratios import ratios
-from hybrid.benchmarks.card import BenchmarkCard, metric_of
+from hybrid.benchmarks.card import BenchmarkCard, metric_of, ratios
 from hybrid.config import Parse
 from hybrid.core.errors import UsageError
 from hybrid.core.images import ImageStore

@@ -1,24 +1,27 @@
-"""The card of a benchmark: its sources, settings, tasks, metrics, and the studies that its paper reports."""
+"""The card of a benchmark: sources, settings, tasks, metrics with their ratios, and the studies of its paper."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Final
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import OUR_JOINT, Joint
-from hybrid.core.types import BrokenQuestion, Cell, Cells, Combine, Json, Kind, Metric, Question
+from hybrid.core.types import BrokenQuestion, Cell, Cells, Combine, Json, Kind, Metric, Question, Score, base_id
 
 
 @dataclass(frozen=True)
 class ImageSource:
     """A collection from which images of a benchmark come."""
 
-    # Name as in `hybrid.tool.image_sets`.
+    # Name as in `hybrid.running.permissions`.
     name: str
     # Section of the paper that names it.
     where: str
@@ -127,7 +130,9 @@ def metric_of(name: str, cells: Iterable[Cell], combination: Combine = "ratio", 
     from hybrid.stats import combine
 
     cell_rows = Cells(cells)
-    return Metric(name, combine(cell_rows, combination), len(cell_rows), combination, cell_rows, share)
+    return Metric(
+        name, combine(cell_rows, combination), n=len(cell_rows), combine=combination, cells=cell_rows, share=share
+    )
 
 
 # Number of hexadecimal digits of each answer's digest.
@@ -302,3 +307,91 @@ class BenchmarkCard:
 
 def _bare(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.casefold())
+
+
+# The variable part of a card's name.
+HOLE = re.compile(r"<([^>]+)>")
+
+
+def ratios(
+    cards: Iterable[MetricCard], scores: Sequence[Score], orders: Mapping[str, Iterable[str]]
+) -> Iterator[Metric]:
+    """Yield the metrics of scores. Values of a group are in the order of `orders`; without an order, by name."""
+    # Metrics with a unit get all scores, because a failed score must exclude its unit.
+    answered = [score for score in scores if not score.outcome.failed]
+    computed = ((card.name, card.ratio) for card in cards if card.ratio is not None)
+    for by, block in groupby(computed, key=lambda named_ratio: named_ratio[1].by):
+        place = {value: number for number, value in enumerate(orders.get(by, ()))}
+        named_ratio = [
+            member for name, ratio in block for member in _family(name, ratio, scores if ratio.unit else answered)
+        ]
+        # Adjacent cards with the same group are listed value by value: all metrics of one value, then all of the next.
+        yield from (
+            metrics[1]
+            for metrics in sorted(named_ratio, key=lambda entry: (place.get(entry[0], 0), entry[0]) if by else ())
+        )
+
+
+def _family(name: str, ratio: Ratio, scores: Sequence[Score]) -> Iterator[tuple[str, Metric]]:
+    """Yield the metrics of one card, each with the value of the group, or the case, that it covers."""
+    rows = _those(scores, ratio.where)
+    cases = _grouped(rows, (ratio.by,)) if ratio.by else {"": rows}
+    if ratio.cases:
+        cases = {case: _those(rows, condition) for case, condition in ratio.cases.items()}
+    hole = HOLE.findall(name)[-1:]
+    if ratio.by and hole and "|" in hole[0]:
+        cases = {case: members for case, members in cases.items() if case in hole[0].split("|")}
+    if len(_grouped(rows, (ratio.strata,)) if ratio.strata else cases) < ratio.fewest and not ratio.kept:
+        return
+    for case, members in cases.items():
+        for key in ratio.of.split("|"):
+            metric_name = HOLE.sub(lambda _, case=case: case, name.replace(f"<{ratio.of}>", key))  # type: ignore[misc]
+            metric = _metric(metric_name, ratio, key, members)
+            if metric.n or ratio.kept:
+                yield case, metric
+
+
+def _metric(name: str, ratio: Ratio, key: str, scores: Sequence[Score]) -> Metric:
+    if key == "correct":
+        scored = [(score, score.correct) for score in scores if score.correct is not None]
+    else:
+        scored = [(score, score.values[key]) for score in scores if key in score.values]
+    if not ratio.unit:
+        strata, over = ratio.strata, ratio.over
+        cells = [
+            Cell(_group(score, strata) if strata else "", score.unit, value, score.values[over] if over else 1.0)
+            for score, value in scored
+        ]
+        return metric_of(name, cells, "mean_of_ratios" if strata else "ratio", share=ratio.share)
+    value_of, (fewest, most) = {score.id: value for score, value in scored}, ratio.rows
+    units = _grouped([score for score, _ in scored], ratio.unit).values()
+    full_units = (
+        unit
+        for unit in units
+        if fewest <= len(unit) <= (most or len(unit)) and not any(score.outcome.failed for score in unit)
+    )
+    products = [Cell("", unit[0].unit, math.prod(value_of[score.id] for score in unit), 1.0) for unit in full_units]
+    return metric_of(name, products, share=ratio.share)
+
+
+def _those(scores: Sequence[Score], condition: Groups) -> Sequence[Score]:
+    for name, values in condition.items():
+        scores = [score for score in scores if _group(score, name) in values]
+    return scores
+
+
+def _group(score: Score, name: str) -> str:
+    """Return the value of a group; empty if the score has no such group, as for broken data."""
+    if name == "task":
+        return score.task
+    return base_id(score.id) if name == "base" else score.groups.get(name, "")
+
+
+def _grouped(scores: Iterable[Score], names: Sequence[str]) -> Mapping[str, Sequence[Score]]:
+    """Group the scores by their values of some groups; scores that lack a value are left out."""
+    by_values: defaultdict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        values = [_group(score, name) for name in names]
+        if all(values):
+            by_values["/".join(values)].append(score)
+    return by_values

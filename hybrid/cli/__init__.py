@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import click
 
-from hybrid.cli._streams import RedactedStream, redact_logs
+from hybrid.cli._output import RedactedStream, redact_logs
 from hybrid.core.error_text import describe_error, in_one_line, raised_at
 from hybrid.core.errors import HybridError, UsageError, did_you_mean
 from hybrid.core.files import advice_on

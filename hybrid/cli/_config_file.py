@@ -23,7 +23,7 @@ from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.files import read_small
 from hybrid.core.secrets import REDACTED
 from hybrid.log.manifest import MANIFEST, read_manifest
-from hybrid.plugins.registry import add_search_path
+from hybrid.plugins.discovery import add_search_path
 
 # The manifest's key for the options.
 OPTIONS = "options"

@@ -26,7 +26,7 @@ from hybrid.config.values import read_values
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
 from hybrid.display.terminal import shape_of
-from hybrid.plugins.registry import add_search_path, left_out, outside_folders
+from hybrid.plugins.discovery import add_search_path, left_out, outside_folders
 
 COMPLETIONS: Final = {"--solver": types.solver_lists, "--tools": types.tool_lists, "--config": types.runs}
 

@@ -10,12 +10,11 @@ import click
 
 from hybrid.core.errors import HybridError
 from hybrid.core.secrets import redact
-from hybrid.display.loading import loading_shown_by
 from hybrid.display.notebook import line_in_place
-from hybrid.display.notes import is_quiet
+from hybrid.display.notes import is_quiet, loading_shown_by
 
 if TYPE_CHECKING:
-    from hybrid.running.progress import Progress
+    from hybrid.running.engine import Progress
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
 
@@ -28,8 +27,8 @@ def ask_with_bars(run: ResolvedRun) -> RunEnd:
         HybridError: a component of the run ended the program.
     """
     from hybrid.engines import opener_of
+    from hybrid.running.process import until_signal
     from hybrid.running.run import run_until_complete
-    from hybrid.running.signals import until_signal
 
     with Bars(quiet=is_quiet()) as bars:
         try:

@@ -189,7 +189,8 @@ def is_path(word: str) -> bool:
 
 def benchmark_of_files() -> str:
     """Return the benchmark that reads a file of questions."""
-    from hybrid.plugins.registry import load, own_names
+    from hybrid.plugins.discovery import own_names
+    from hybrid.plugins.registry import load
 
     benchmarks = ((name, load("hybrid.benchmarks", name)) for name in sorted(own_names("hybrid.benchmarks")))
     return next(name for name, benchmark in benchmarks if benchmark.accepts_file)

@@ -128,7 +128,7 @@ def ask_and_show(
         HybridError: a component of a run ended the program.
     """
     from hybrid.running.batching import batches_still_running, left_in
-    from hybrid.running.signals import Interrupted
+    from hybrid.running.process import Interrupted
     from hybrid.solving.budgets import RunMeter
 
     meter, results = RunMeter(limits), AskedRuns()
@@ -158,7 +158,7 @@ def ask_and_show(
     if results.reason is not None and (results.left or results.waiting):
         _print_stop(results, len(runs))
     failed = list(dict.fromkeys(show(results)))
-    from hybrid.cli._print import print_failures
+    from hybrid.cli._output import print_failures
 
     print_failures(failed)
     return 3 if failed or results.left or results.waiting else 0

@@ -183,7 +183,7 @@ def licence(provenance: Provenance) -> str:
 
 def trained_on(provenance: Provenance) -> str:
     """List the collections, and those that may contain any published picture."""
-    from hybrid.tool.image_sets import crawled
+    from hybrid.running.permissions import crawled
 
     if not provenance.trained_on:
         return "images that are not known"

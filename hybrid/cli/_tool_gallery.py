@@ -149,7 +149,6 @@ def choose(args_by_tool: Mapping[str, str]) -> tuple[list[Chosen], list[str]]:
 async def _sections(
     service: CachedTools, out: Path, selected: Sequence[Chosen], files: Sequence[Path]
 ) -> list[GallerySection]:
-    from PIL import Image
 
     from hybrid.core.files import write_atomic
     from hybrid.core.images import read_image_file
@@ -180,7 +179,7 @@ async def _sections(
         ref = ImageRef("img:1", image)
         read.append((number, path.name, ref))
         name, data = f"{number:03d}.jpg", io.BytesIO()
-        Image.fromarray(service.store.pixels(image)).save(data, "JPEG", quality=90)
+        service.store.picture(image).save(data, "JPEG", quality=90)
         write_atomic(out / name, data.getvalue())
         figures = [
             Figure("the image itself", "", pictures=(name,)),

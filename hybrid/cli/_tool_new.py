@@ -10,7 +10,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.core.errors import UsageError
-from hybrid.plugins.registry import KINDS, TOOLS, folders, is_word, no_word
+from hybrid.plugins.discovery import KINDS, TOOLS, folders, is_word, no_word
 from hybrid.plugins.templates import filled, write
 
 # Code by which a test in the same folder finds its tool.

@@ -47,7 +47,8 @@ def try_(
     """
     from hybrid.integrations.tool_page import ToolPage
     from hybrid.integrations.tool_process import ToolProcess, ToolProcessOptions
-    from hybrid.plugins.registry import load, looked_in
+    from hybrid.plugins.discovery import looked_in
+    from hybrid.plugins.registry import load
     from hybrid.plugins.weights_option import weights_by_tool
 
     check_name_conflict("tools", name)

@@ -15,7 +15,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli._configured import RARE_BESIDE_RUN, run_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FORMS, form_options, logging_options_of
-from hybrid.cli._print import paint_head, print_failures
+from hybrid.cli._output import paint_head, print_failures
 from hybrid.cli._several_runs import AskedRuns, ask_and_show, estimated, prepared, show_estimate
 from hybrid.cli.run import lacking_options
 from hybrid.core.errors import UsageError

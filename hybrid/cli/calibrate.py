@@ -42,7 +42,7 @@ def command(
       hybrid calibrate runs/blink-gpt-4o-1a2b3c4d5e -o trust.json
       hybrid run blink --data DIR --model openai:gpt-4o --solver arbiter --trust trust.json
     """
-    from hybrid.cli._print import print_failures
+    from hybrid.cli._output import print_failures
     from hybrid.display.tables import RENDERERS
     from hybrid.log.folder import RunFolder
     from hybrid.scoring import calibrate_tables

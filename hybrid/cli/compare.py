@@ -12,7 +12,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import form_options, logging_options_of, path_option, shared_option, tables_option
-from hybrid.cli._print import paint_head
+from hybrid.cli._output import paint_head
 from hybrid.core.errors import UsageError
 from hybrid.display.terminal import TEXT, Shape
 
@@ -69,7 +69,7 @@ def command(paths: tuple[Path, ...], form: str | None, tables: Shape, **options:
     Solvers are compared on the questions that both have; different questions under the same ids are refused. If a run
     has lost answers, the problem is printed on stderr and the exit code is 3.
     """
-    from hybrid.cli._print import print_failures
+    from hybrid.cli._output import print_failures
     from hybrid.scoring.reports import compare_paths
 
     if form == "json" and options["published"]:

@@ -14,7 +14,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli._help import Grouped
 from hybrid.cli._option_types import CheckedText
 from hybrid.cli._options import logging_options_of, path_option
-from hybrid.cli._print import paint_head
+from hybrid.cli._output import paint_head
 from hybrid.config.values import check_plugin
 from hybrid.core.errors import UsageError
 from hybrid.display.notes import tell

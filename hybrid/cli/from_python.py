@@ -36,7 +36,8 @@ from hybrid.interface.answers import Answers, answers_of
 from hybrid.interface.findings import ImageInput, wait_for
 from hybrid.models.env_file import load_keys
 from hybrid.models.langchain.chat_models import model_name
-from hybrid.plugins.registry import add_search_path, described_by, is_word, names, solver_names
+from hybrid.plugins.discovery import add_search_path, is_word
+from hybrid.plugins.registry import described_by, names, solver_names
 from hybrid.running.plan import changed
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import ask_run

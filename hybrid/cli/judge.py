@@ -109,7 +109,7 @@ def settings_of(model: str, base_url: str | None, model_args: tuple[str, ...], m
 
 def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool) -> None:
     """Print the counts, and the failures on stderr."""
-    from hybrid.cli._print import print_failures
+    from hybrid.cli._output import print_failures
     from hybrid.display.tables import RENDERERS, Column, Table
 
     print_failures([f"{line} ({verdict.solver})" for verdict in verdicts for line in verdict.failed])

@@ -86,7 +86,7 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
     from hybrid.core.errors import UsageError
     from hybrid.models.served.commands import command_of
     from hybrid.models.served.process import server_for
-    from hybrid.running.signals import Interrupted, until_signal
+    from hybrid.running.process import Interrupted, until_signal
 
     if model.partition(":")[0] not in STARTED:
         kinds = ", ".join(f"{kind}:" for kind in STARTED)

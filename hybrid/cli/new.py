@@ -12,7 +12,7 @@ import click
 from hybrid.cli import _option_types as types
 from hybrid.cli._tool_new import tool_files
 from hybrid.core.errors import UsageError
-from hybrid.plugins.registry import flat_tools, folders, is_word, no_word, own_names
+from hybrid.plugins.discovery import flat_tools, folders, is_word, no_word, own_names
 from hybrid.plugins.templates import filled, write
 
 

@@ -167,11 +167,11 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     return OverviewSection(
         "trained-matcher",
         "A separate example: a trained matcher on one pair",
-        f"No answer of this run used it. {learned.package} on {question.id}: {' '.join(finding.text.split())}",
-        (),
-        (),
-        shlex.join(("hybrid", "tools", "run", tool.card.name, *files, "--backend", "learned")),
-        (
+        lead=f"No answer of this run used it. {learned.package} on {question.id}: {' '.join(finding.text.split())}",
+        charts=(),
+        tables=(),
+        command=shlex.join(("hybrid", "tools", "run", tool.card.name, *files, "--backend", "learned")),
+        pictures=(
             *(pictures.of(image, "image of the question") for image in images),
             *(pictures.of(image, "drawn matches", overlay) for image in drawings),
         ),

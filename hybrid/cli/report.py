@@ -79,7 +79,7 @@ def command(
       hybrid report runs/real runs/blank -o site --sample-errors 10
       hybrid report runs/real -o site --tags tags.json
     """
-    from hybrid.cli._print import print_failures
+    from hybrid.cli._output import print_failures
     from hybrid.report import data_files
     from hybrid.report.collect import ReportOptions, collect, scored_behind
     from hybrid.report.site import refuse_other, write_site

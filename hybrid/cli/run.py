@@ -123,7 +123,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
 
 def _show(run: ResolvedRun, options: Mapping[str, Any], results: AskedRuns) -> Sequence[str]:
     """Print the scores of a run."""
-    from hybrid.cli._print import show_scores
+    from hybrid.cli._output import show_scores
 
     report = scores_of(run, options["unanswered"], allow_failed=options["allow_failed"])
     show_scores(report, options["tables"], as_json=options["json"])

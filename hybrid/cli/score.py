@@ -11,7 +11,7 @@ from hybrid.cli import _option_types as types
 from hybrid.cli import _options as shared
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import logging_options_of, path_option, shared_option, tables_option
-from hybrid.cli._print import print_failures, show_scores
+from hybrid.cli._output import print_failures, show_scores
 from hybrid.core.errors import UsageError
 from hybrid.display.terminal import Shape
 

@@ -168,7 +168,7 @@ def _unanswerable(report: ComparisonReport) -> Iterator[str]:
 
 def _missing_pictures_reason(cell: PlannedRun, run: RunFolder, solver: str) -> str:
     """Return why a cell cannot show the tool output of the main run in its form; empty if it can."""
-    from hybrid.scoring.traces import lacks_pictures, questions_with_pictures
+    from hybrid.scoring.attempt_facts import lacks_pictures, questions_with_pictures
 
     if lacks_pictures(run, solver):
         return "no tool made a picture"
@@ -196,9 +196,9 @@ def study_as_json(report: ComparisonReport, folders: Sequence[Path]) -> str:
 
 def _print_study(form: str, shape: Shape, report: ComparisonReport, folders: Sequence[Path]) -> None:
     """Print the conclusion and the tables of a study."""
-    from hybrid.cli._print import paint_head
+    from hybrid.cli._output import paint_head
     from hybrid.display.tables import RENDERERS
-    from hybrid.scoring.head import flag_captions
+    from hybrid.scoring.headline import flag_captions
     from hybrid.scoring.study_tables import study_tables
 
     if form == "json":

@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from hybrid.config.option import ASK, IDENTITY, NOT_IDENTITY, OUTPUT, Option, OptionField, declare, option_fields
 from hybrid.config.run_config import RunConfig
-from hybrid.plugins.registry import PATH_VARIABLE
+from hybrid.plugins.discovery import PATH_VARIABLE
 
 # The code found in the folders is part of a run's configuration (`hybrid/serving/sources.py`); the folders are not.
 PATH: Final = Option(

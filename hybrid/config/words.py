@@ -25,7 +25,7 @@ LOCAL: Final = "local"
 Parse = Literal["official", "strict"]
 # The parts of a tool output that a model is shown.
 Show = Literal["text", "image", "both"]
-# The form in which a model gets a prompt's images (`hybrid/solving/image_forms.py`).
+# The form in which a model gets a prompt's images (`hybrid/solving/images.py`).
 ImageForm = Literal["separate", "concat", "caption", "none"]
 # Whether tools return their outputs or a control.
 ToolOutput = Literal["real", "blank", "shuffled", "oracle", "paraphrased"]

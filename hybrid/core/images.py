@@ -133,12 +133,10 @@ class ImageStore:
         image, plain = _described(data, sha256, source, decodes=is_stored)
         if plain:
             return image if is_stored else self._keep(image, data)
-        from PIL import Image
-
         form = JPEG if image.media_type == JPEG else PNG
-        pixels = decode(data, source)
-        height, width = pixels.shape[:2]
-        file = saved(Image.fromarray(pixels), form)
+        picture = picture_of(data, source)
+        width, height = picture.size
+        file = saved(picture, form)
         # The size is that of the pixels, not of the header.
         stored = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
         write_atomic(self._note(sha256), json.dumps(asdict(stored)).encode())
@@ -182,6 +180,10 @@ class ImageStore:
     def pixels(self, image: StoredImage) -> Pixels:
         """Decode an image to an RGB array (H, W, 3) uint8 with EXIF orientation applied."""
         return decode(self.read(image), image.sha256[:12])
+
+    def picture(self, image: StoredImage) -> Image.Image:
+        """Decode an image to an RGB picture of Pillow with EXIF orientation applied; tools use `pixels` instead."""
+        return picture_of(self.read(image), image.sha256[:12])
 
 
 _REFILL = "run the benchmark once more from its data to fill it"
@@ -283,15 +285,25 @@ def saved(picture: Image.Image, media_type: str, quality: int | None = None) -> 
 def decode(data: bytes, source: str) -> Pixels:
     """Decode to an RGB array (H, W, 3) uint8 from any Pillow mode (see `to_rgb`). Raises `DataError`."""
     import numpy as np
+
+    return np.array(picture_of(data, source))
+
+
+def picture_of(data: bytes, source: str) -> Image.Image:
+    """Decode to an upright RGB picture of Pillow without metadata. Raises `DataError`."""
     from PIL import ImageOps
 
     picture = _open(data, source)
     try:
         # Rotate in place; otherwise Pillow copies even an upright picture.
         ImageOps.exif_transpose(picture, in_place=True)
-        return np.array(to_rgb(picture))
+        picture = to_rgb(picture)
+        picture.load()
+        # Pillow would write some of the file's metadata into a file of this picture.
+        picture.info = {}
     except Exception as error:
         raise DataError(f"{source}: the image does not decode ({str(error) or type(error).__name__})") from error
+    return picture
 
 
 def to_rgb(picture: Image.Image) -> Image.Image:

@@ -225,7 +225,9 @@ def _rows(
                     if options.max_turns is not None and conversation.turns > options.max_turns:
                         out.note(f"more than {options.max_turns} turns", question.id)
                     else:
-                        yield ConversationRow(question, ask, name, model, score, conversation)
+                        yield ConversationRow(
+                            question, ask, solver=name, model=model, score=score, conversation=conversation
+                        )
 
 
 def _attempts(run: ExportedRun, scored: Scored, out: LeftOutRows) -> Iterator[tuple[Question, Attempt]]:

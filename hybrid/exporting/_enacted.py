@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from hybrid.config import Limits, ModelSettings
 from hybrid.core.errors import BudgetSpent, HybridError, NoBackend, ToolError, UsageError
@@ -34,12 +34,14 @@ from hybrid.serving.sources import CODE_DIGITS, code_of
 from hybrid.solving.ask_model import PICTURE_UNCOUNTED
 from hybrid.solving.call_tool import SHOWN
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
-from hybrid.solving.image_forms import Parts, shown_parts
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry, Parts, shown_parts
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
 from hybrid.solving.styles import PLAIN, Style, style_of
 from hybrid.solving.trust import Trust, TrustFile, read_trust
-from hybrid.tool import Tool
+from hybrid.tool import Tool, json_of_args
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 from hybrid.version import __version__
 
 
@@ -151,9 +153,9 @@ class _TracedTools:
     meter: Meter
     images: ImageRegistry
 
-    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
         self.meter.take_tool_call()
-        call = _json([name, list(images), dict(args)])
+        call = _json([name, list(images), json_of_args(args)])
         step = self.trace.take(
             "tool", lambda candidate: _json([candidate.name, *map(candidate.data.get, ("images", "args"))]) == call
         )
@@ -163,7 +165,7 @@ class _TracedTools:
         of = images[0] if images else f"img:{name}"
         if any(self.images.add(ref, ref.parent or of) != ref for ref in step.images):
             raise LeftOut(UNLIKE)
-        return Finding(message, {}, 0.0, "", "", step.images)
+        return Finding(message, {}, 0.0, backend="", version="", images=step.images)
 
 
 @dataclass(frozen=True)

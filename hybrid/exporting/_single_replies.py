@@ -47,7 +47,7 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
         if attempt is not None and score is not None and not score.outcome.failed:
             prompt, reply = attempt.exchanges[-1].prompt, attempt.exchanges[-1].reply.text
             right = gold(run.benchmark, question, prompt)
-            rows.append(SingleReply(question, prompt, reply, right, score, places[question.task]))
+            rows.append(SingleReply(question, prompt, text=reply, gold=right, score=score, place=places[question.task]))
             plain_prompt = Prompt(
                 (question.text,) if question.text else (), question.kind, question.choices, route=question.route
             )

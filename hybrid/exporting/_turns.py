@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from hybrid.core.machine_paths import hide_paths_in_step
 from hybrid.core.types import Attempt, ImageRef, Json, Step
-from hybrid.scoring.traces import calls_of
+from hybrid.scoring.attempt_facts import calls_of
 from hybrid.solving.styles import AS_TRAINED
 
 

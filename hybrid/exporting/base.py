@@ -29,7 +29,7 @@ from hybrid.scoring.compare import compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.groups import control, role
-from hybrid.scoring.head import head_of, head_of_run
+from hybrid.scoring.headline import head_of, head_of_run
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.paths import DEFAULT_RULE, protocol_of
 from hybrid.scoring.predictions.base import first, letter_of

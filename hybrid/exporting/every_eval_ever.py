@@ -26,10 +26,10 @@ from hybrid.display.progress_bar import with_progress
 from hybrid.display.terminal import how_many
 from hybrid.exporting._turns import turns
 from hybrid.exporting.base import DELAY_S, ExportedRun, Exporter, ExportOptions, Written, folder_part, gold
+from hybrid.scoring.attempt_facts import calls_of
 from hybrid.scoring.groups import role
 from hybrid.scoring.model_settings import settings_of
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import calls_of
 from hybrid.stats.intervals import interval
 from hybrid.version import __version__
 

@@ -21,7 +21,7 @@ from hybrid.core.errors import UsageError
 from hybrid.core.files import write_atomic
 from hybrid.core.machine_paths import hide_paths_in
 from hybrid.exporting.base import ExportedRun, Exporter, ExportOptions, Written
-from hybrid.plugins.registry import is_word, no_word
+from hybrid.plugins.discovery import is_word, no_word
 from hybrid.plugins.templates import filled
 
 TEMPLATE: Final = "verifiers"

@@ -27,7 +27,7 @@ from hybrid.core.secrets import redact
 from hybrid.integrations.pictures import Folder
 from hybrid.integrations.toolbox import Toolbox, tools_of
 from hybrid.interface.findings import wait_for
-from hybrid.plugins.registry import add_path
+from hybrid.plugins.discovery import add_path
 from hybrid.plugins.weights_option import weights_from_python
 from hybrid.tool import Tool
 

@@ -163,7 +163,8 @@ async def _serve(setup: ToolProcessOptions, out: IO[str]) -> None:
     from hybrid.config import ServiceOptions
     from hybrid.core.images import ImageStore, home
     from hybrid.models.toolspec import IMAGE, IMAGES, spec
-    from hybrid.plugins.registry import load, look_in, module_of
+    from hybrid.plugins.discovery import look_in
+    from hybrid.plugins.registry import load, module_of
     from hybrid.serving.cache import FindingCache
     from hybrid.serving.service import CachedTools
 

@@ -22,7 +22,8 @@ from hybrid.display.notes import tell
 from hybrid.integrations.pictures import Folder, read_image
 from hybrid.interface.findings import ShownFinding, show_finding, stored_image
 from hybrid.models.toolspec import IMAGE, IMAGES, spec
-from hybrid.plugins.registry import add_path, load, names
+from hybrid.plugins.discovery import add_path
+from hybrid.plugins.registry import load, names
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 

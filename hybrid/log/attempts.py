@@ -125,7 +125,14 @@ def read_attempts(path: Path, previous: FileExtent | None) -> Recorded:
     complete = index.records(reading(read_attempt, path, "an Attempt"), errors=False)
     bare = index.records(reading(without_steps, path, "an Attempt"), errors=False)
     reasons = reading(lambda line: codec(Unfinished).validate_json(line).error, path, "a reason")
-    return Recorded(path, index, complete, bare, index.records(reasons, errors=True), tuple(damage))
+    return Recorded(
+        path,
+        index,
+        by_id=complete,
+        without_steps=bare,
+        unfinished=index.records(reasons, errors=True),
+        damage=tuple(damage),
+    )
 
 
 class Recorder:

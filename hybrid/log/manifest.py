@@ -27,7 +27,7 @@ from hybrid.log.lines import FileExtent
 FORMAT = 2
 MANIFEST = "manifest.json"
 SEAL = "sha256"
-# The entry with the plug-ins that a run used (`hybrid.plugins.registry.origin_facts`).
+# The entry with the plug-ins that a run used (`hybrid.plugins.discovery.origin_facts`).
 PLUGINS = "plugins"
 MEND = "restore the original manifest of the run, or give another folder"
 

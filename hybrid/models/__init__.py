@@ -20,7 +20,8 @@ from hybrid.models.base import CallKey, ChatModel, ModelOpener, ModelRefused
 from hybrid.models.langchain.opening import open_model as by_langchain
 from hybrid.models.providers import PROVIDERS
 from hybrid.models.remembered import remembering
-from hybrid.plugins.registry import is_outside, left_out, load, names, place_of
+from hybrid.plugins.discovery import left_out
+from hybrid.plugins.registry import is_outside, load, names, place_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

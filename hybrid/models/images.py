@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 JPEG = MEDIA_TYPES["JPEG"]
 KEPT_TEXT_BYTES = 8 * 2**20  # Memory for base64 texts of images: a dialogue sends its images again with every call.
+DECODED_BYTES = 2**27  # Memory for the decoded pictures of a model in this process.
 SMALL_BYTES = 2**20  # A file up to this size in bytes is read directly, because handing it to a thread takes longer.
 
 
@@ -287,10 +288,37 @@ def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Ima
     """Return a stored image in RGB, scaled down if it has more than `max_pixels` pixels (width x height)."""
     from PIL import Image
 
-    picture = Image.fromarray(store.pixels(image))
+    picture = store.picture(image)
     if max_pixels is None or picture.width * picture.height <= max_pixels:
         return picture
     return picture.resize(fit(picture.width, picture.height, max_pixels), Image.Resampling.LANCZOS)
+
+
+class DecodedPictures:
+    """Decodes the pictures of a model in this process; caches the most recently used, up to `most_bytes` of pixels.
+
+    The turns of a question, and the solvers of a run, show the model the same pictures. Callers do not change them.
+    """
+
+    def __init__(self, store: ImageStore, max_pixels: int | None, most_bytes: int = DECODED_BYTES) -> None:
+        self._store, self._max_pixels, self._most = store, max_pixels, most_bytes
+        self._cached: OrderedDict[str, Image.Image] = OrderedDict()
+        # Held while decoding: questions that are asked at the same time may show the same picture.
+        self._lock = threading.Lock()
+
+    def picture(self, image: StoredImage) -> Image.Image:
+        """Return the picture as `scaled` does."""
+        with self._lock:
+            picture = self._cached.get(image.sha256) or scaled(self._store, image, self._max_pixels)
+            self._cached[image.sha256] = picture
+            self._cached.move_to_end(image.sha256)
+            while sum(map(_bytes_of, self._cached.values())) > self._most:
+                self._cached.popitem(last=False)
+            return picture
+
+
+def _bytes_of(picture: Image.Image) -> int:
+    return 3 * picture.width * picture.height
 
 
 def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:

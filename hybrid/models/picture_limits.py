@@ -28,7 +28,7 @@ from hybrid.models.images import base64_bytes, scaled
 from hybrid.models.providers import PROVIDERS
 
 if TYPE_CHECKING:
-    from PIL import Image
+    pass
 
 # Longest side to which a picture is enlarged to reach the shortest allowed side, in pixels; beyond that, it is padded.
 ENLARGED_PX: Final = 2048
@@ -162,7 +162,7 @@ def _resize(store: ImageStore, image: StoredImage, size: FittedSize) -> StoredIm
     import numpy as np
     from PIL import Image
 
-    picture: Image.Image = Image.fromarray(store.pixels(image))
+    picture = store.picture(image)
     if size.content != picture.size:
         picture = picture.resize(size.content, Image.Resampling.LANCZOS)
     if size.picture != size.content:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from hybrid.core.errors import UsageError, did_you_mean
-from hybrid.plugins.registry import TOOLS, load, names
+from hybrid.plugins.discovery import TOOLS
+from hybrid.plugins.registry import load, names
 from hybrid.tool import Tool
 
 OPTION = "--weights"

@@ -157,7 +157,9 @@ def _tag_section(tab: Sequence[Found], tags: Sequence[Tag], arguments: Sequence[
     different = len({tag.tag for tag in tags if tag.tag})
     lead = f"Answers that people looked at and noted: {answers}; different tags: {different}."
     command = shlex.join(("hybrid", "report", *arguments, "--json"))
-    return OverviewSection("error-tags", "Error tags", lead, (), tag_tables(tags, tasks), command)
+    return OverviewSection(
+        "error-tags", "Error tags", lead=lead, charts=(), tables=tag_tables(tags, tasks), command=command
+    )
 
 
 def _words(options: CompareArguments) -> tuple[str, ...]:

@@ -27,8 +27,15 @@ SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as
 
 def card(scored: Scored) -> SolverCard:
     """Return a solver for the pages."""
-    counts = (len(scored.scores), scored.failed, scored.open)
-    return SolverCard(scored.solver, role(scored), model_of(scored), control(scored), *counts)
+    return SolverCard(
+        scored.solver,
+        role(scored),
+        model=model_of(scored),
+        control=control(scored),
+        n=len(scored.scores),
+        failed=scored.failed,
+        open=scored.open,
+    )
 
 
 def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:

@@ -20,8 +20,7 @@ from hybrid.report.facts import card, facts, run_facts
 from hybrid.report.payload import Chart, Overview, OverviewSection
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion import conclusion
-from hybrid.scoring.head import head_of, head_of_run
-from hybrid.scoring.headline import headline_tables, rule_line, warnings
+from hybrid.scoring.headline import head_of, head_of_run, headline_tables, rule_line, warnings
 from hybrid.scoring.published_tables import cells_of, published_below
 from hybrid.scoring.reference import ReferenceLine, reference_lines
 from hybrid.scoring.rendering import tables_of
@@ -45,17 +44,21 @@ def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
         OverviewSection(
             result.name.replace("_", "-"),
             result.section.title,
-            result.lead,
-            charts_of(comparison, result, marks),
-            tables_of(comparison, result),
-            shlex.join(("hybrid", "compare", *arguments, "--all")),
+            lead=result.lead,
+            charts=charts_of(comparison, result, marks),
+            tables=tables_of(comparison, result),
+            command=shlex.join(("hybrid", "compare", *arguments, "--all")),
         )
         for result in by_name.values()
     ]
     # Papers print no numbers on generated questions.
     if cells_of(comparison):
         command = shlex.join(("hybrid", "compare", *arguments, "--published"))
-        sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))
+        sections.append(
+            OverviewSection(
+                "published", PUBLISHED_TITLE, lead="", charts=(), tables=published_below(comparison), command=command
+            )
+        )
     rows = {name: rows_to_chart(result) for name, result in by_name.items()}
     return Overview(
         benchmark=comparison.benchmark.card.name,

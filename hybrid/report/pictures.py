@@ -74,5 +74,11 @@ class Pictures:
         if file is None:
             facts.append(ABSENT)
         return PicturePayload(
-            ref.name, file, ref.image.width, ref.image.height, ", ".join(filter(None, facts)), over, marks
+            ref.name,
+            file,
+            width=ref.image.width,
+            height=ref.image.height,
+            caption=", ".join(filter(None, facts)),
+            over=over,
+            marks=marks,
         )

@@ -41,7 +41,16 @@ def entry_of(
     scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
     if row is None:
         # Either the question is open, or this solver does not have it.
-        return SolverEntry(scored.solver, None, OPEN if question.id in scored.questions else "", "", "", "", None, ())
+        return SolverEntry(
+            scored.solver,
+            None,
+            outcome=OPEN if question.id in scored.questions else "",
+            answer="",
+            rule="",
+            why="",
+            wall_s=None,
+            asks=(),
+        )
     attempt, note = None, ""
     try:
         attempt = row.attempt
@@ -116,13 +125,26 @@ class QuestionBook:
             groups = tuple(Fact(name, value) for name, value in question.groups.items())
             places = PlacesOfQuestion(question) if isinstance(question, Question) else None
             entries = tuple(entry_of(rows, question, self._pictures, places) for rows in self._solvers)
-            shared, sampled = (question.id, question.task, groups), question.id in self._sampled
+            sampled = question.id in self._sampled
             if isinstance(question, BrokenQuestion):
-                yield QuestionPage(*shared, "", (), "", (), entries, hide_paths(question.error), sampled)
+                yield QuestionPage(
+                    question.id,
+                    question.task,
+                    groups,
+                    text="",
+                    choices=(),
+                    target="",
+                    pictures=(),
+                    solvers=entries,
+                    error=hide_paths(question.error),
+                    sampled=sampled,
+                )
                 continue
             command, place_note = self._again.get(question.id, ("", ""))
             yield QuestionPage(
-                *shared,
+                question.id,
+                question.task,
+                groups,
                 text=question.text,
                 choices=question.choices,
                 target=target_in_words(self._benchmark, question),
@@ -198,7 +220,11 @@ def _ask(exchange: Exchange, question: AnyQuestion, pictures: Pictures) -> AskEn
         drawing = Drawn(step.name, dict(sizes))
         fault = None if step.fault is None else step.fault.value
         images = tuple(pictures.of(ref, f"by {step.name}", drawing) for ref in step.images)
-        steps.append(StepEntry(step.kind, step.name, step.text, step.seconds, fault, step.data, images))
+        steps.append(
+            StepEntry(
+                step.kind, step.name, text=step.text, seconds=step.seconds, fault=fault, data=step.data, pictures=images
+            )
+        )
         sizes |= {ref.name: (ref.image.width, ref.image.height) for ref in step.images}
     usage: dict[str, Any] = {name: getattr(reply.usage, name) for name in OF_USAGE}
     if not reply.usage.is_complete:

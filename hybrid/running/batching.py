@@ -17,9 +17,9 @@ from hybrid.models.batching.client import batch_api, batched
 from hybrid.models.batching.follow import delete_input
 from hybrid.models.caller import Caller
 from hybrid.models.failures import summary
-from hybrid.models.prices import BATCH_SHARE
 from hybrid.running.cost_estimate import SolverEstimate
 from hybrid.running.resolve import ResolvedRun
+from hybrid.solving.budgets import BATCH_SHARE
 
 
 def refuse_unbatched(run: ResolvedRun) -> None:
@@ -52,8 +52,16 @@ def in_batches(run: ResolvedRun) -> ChatModel:
     address = model.connection().get("base_url")
     url = address if isinstance(address, str) else None
     count_lost = run.resources.run_meter.count_lost
-    rules = (seconds_of(settings.batch_wait, "--batch-wait"), settings.batch_tail, count_lost)
-    return batched(model, Batches(api, model.name, url, run.folder.path, *rules), settings)
+    batches = Batches(
+        api,
+        model.name,
+        url,
+        run.folder.path,
+        wait_s=seconds_of(settings.batch_wait, "--batch-wait"),
+        tail=settings.batch_tail,
+        count_lost=count_lost,
+    )
+    return batched(model, batches, settings)
 
 
 def batch_notes(run: ResolvedRun, solvers: Mapping[str, SolverEstimate]) -> list[str]:

@@ -27,7 +27,6 @@ from hybrid.log.manifest import MANIFEST
 from hybrid.models.base import AdoptsSettings, CallKey, ChatModel
 from hybrid.models.dialects import remedy
 from hybrid.models.failures import CHECK, Failure
-from hybrid.models.prices import cost_usd
 from hybrid.running.engine import Tell
 from hybrid.running.picture_place import PlaceProbe, find_place, with_place
 from hybrid.running.probes import (
@@ -46,6 +45,7 @@ from hybrid.running.probes import (
 )
 from hybrid.running.resolve import ResolvedRun
 from hybrid.running.state import CALLING, FRAME, ORDER, SIGHT, TOOL_PICTURE, RunState
+from hybrid.solving.budgets import cost_usd
 from hybrid.solving.coordinates import frame_named
 from hybrid.solving.solver import Solver
 from hybrid.solving.styles import BY_MODEL, PLAIN, fitting

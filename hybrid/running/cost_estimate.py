@@ -147,7 +147,7 @@ class ManyEstimate:
         solvers = [solver for run in self.runs.values() for solver in run.solvers.values()]
         levels = summed((part.low, part.expected, part.high) for part in self._parts())
         assumes = tuple(dict.fromkeys(line for solver in solvers for line in solver.assumes))
-        return SolverEstimate(sum(solver.questions for solver in solvers), *levels, None, assumes)
+        return SolverEstimate(sum(solver.questions for solver in solvers), *levels, price=None, assumes=assumes)
 
     @property
     def cost_usd(self) -> Mapping[Level, float] | None:

@@ -6,18 +6,23 @@
 An engine only asks; the run is the only writer. The engine gets as many concurrent questions as the run has in flight.
 `local_engine` asks in this process; `hybrid/engines` has the other engines. The engine is not part of a run's identity:
 a run started with one engine can be continued with another.
+
+The `Progress` of a solver counts the tokens, cost and failures of this command; `hybrid score` reads the usage of a
+full run from its attempts.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hybrid import tracing
 from hybrid.benchmarks.base import Benchmark
-from hybrid.core.types import Attempt, Question
+from hybrid.core.types import Attempt, Question, Usage
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.session import AskSetup, Session
@@ -82,3 +87,30 @@ async def attempt_question(
         attempt = Attempt(question.id, exchanges, seconds, started=round(WALL_AT_ZERO + started, 3))
         end_span(lambda: tracing.attempted(attempt))
     return attempt
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of one solver in one command."""
+
+    # Usage of the finished questions.
+    used: Usage = field(default_factory=Usage)
+    # Number of questions without an answer, whether or not the next command asks them again.
+    failed: int = 0
+    # Number of retried model requests of the finished questions.
+    retries: int = 0
+    # Number of questions with each fault that has a remedy, by text of fault and remedy.
+    faults: Mapping[str, int] = field(default_factory=dict)
+    # Description of the batches that the solver waits for.
+    waits: str = ""
+
+    def with_attempt(self, attempt: Attempt) -> Progress:
+        """Return the progress after one more finished question."""
+        replies = [exchange.reply for exchange in attempt.exchanges]
+        failed = any(reply.outcome.failed for reply in replies)
+        steps = [step for reply in replies for step in reply.steps]
+        retries = sum(count for step in steps if isinstance(count := step.data.get("retries"), int))
+        new = {f"{step.text}; {step.data['remedy']}" for step in steps if "remedy" in step.data}
+        faults = Counter(self.faults) + Counter(new) if new else self.faults
+        used = sum((reply.usage for reply in replies), self.used)
+        return Progress(used, self.failed + failed, self.retries + retries, faults, self.waits)

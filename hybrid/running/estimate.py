@@ -28,7 +28,7 @@ from hybrid.running.replies import REPLIES, read_captions
 from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
-from hybrid.solving.image_forms import STRIP_PX
+from hybrid.solving.images import STRIP_PX
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
@@ -77,7 +77,9 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
             levels.append((min(lows, key=_size), mean, max(highs, key=_size)))
             rounds = max(rounds[0], math.ceil(mean.calls)), max(rounds[1], math.ceil(levels[-1][2].calls))
         price = run.config.model_settings.price
-        solvers[name] = SolverEstimate(len(waiting), *summed(levels), price, tuple(counter.assumed), rounds)
+        solvers[name] = SolverEstimate(
+            len(waiting), *summed(levels), price=price, assumes=tuple(counter.assumed), rounds=rounds
+        )
     captions = _captions(run, prompts)
     notes = [*_tool_notes(run), *before_notes(run)]
     if broken := run.questions.broken:
@@ -120,7 +122,7 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstim
         spent = Spent(1, None if tokens is None else tokens + text_tokens(CAPTION), _caption_tokens(run.config))
         levels.append((spent.times(float(share == 1)), spent.times(share), spent))
     assumed = f"{name} describes; counted in images, not questions"
-    return SolverEstimate(len(shares), *summed(levels), settings.price, (assumed,))
+    return SolverEstimate(len(shares), *summed(levels), price=settings.price, assumes=(assumed,))
 
 
 def _caption_tokens(config: RunConfig) -> int:

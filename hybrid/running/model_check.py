@@ -30,8 +30,7 @@ from hybrid.core.messages import (
 )
 from hybrid.core.types import ImageRef
 from hybrid.models import open_model
-from hybrid.models.answering import other_models
-from hybrid.models.base import CallKey, ChatModel, ModelRefused
+from hybrid.models.base import CallKey, ChatModel, ModelRefused, other_models
 from hybrid.models.caller import Caller
 from hybrid.models.circuit import UNMET, Circuit, CircuitLimits
 from hybrid.models.failures import CHECK, Failure, read_failure
@@ -243,7 +242,7 @@ class _Check:
         ]
         price = self.settings.price
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
-        # No price table is included (`models/prices.py`), so a price is known only if given.
+        # No price table is included (`hybrid.solving.budgets.cost_usd`), so a price is known only if given.
         price_text = "/".join(f"{amount:g}" for amount in (price.input_usd, price.output_usd)) if price else "not known"
         return [*rows, CheckRow("price", price_text, means)]
 

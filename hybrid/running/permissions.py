@@ -1,26 +1,35 @@
 """Permission checks for weights that were trained on the benchmark's images or forbid commercial use.
 
 Cards name the training data and the licence of each published checkpoint; benchmarks name the sources of their images,
-and `hybrid.tool.image_sets` names collections that take images from others. If training data and benchmark overlap, or
-a licence forbids commercial use, the run is rejected with a list of the reasons. With `--allow overlap` or `--allow
+and `image_sets.toml` names collections that take images from others: weights trained on VQAv2 have seen COCO images,
+because VQAv2 uses them. Only names are compared. If training data and benchmark may share pictures, or a licence
+forbids commercial use, the run is rejected with a list of the reasons. With `--allow overlap` or `--allow
 non-commercial` it is admitted, and labelled in the manifest, in tables and in reports. A run is also labelled if it
 uses weights without testing them on known answers (`--unchecked-weights`).
 
 Unknown facts are labelled and not rejected: weights that no card knows, and weights whose training images are not
-published or have names that `hybrid.tool.image_sets` lacks. No `--allow` removes these labels.
+published or have names that `image_sets.toml` lacks. No `--allow` removes these labels.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from hybrid.config import Gate
 from hybrid.core.errors import UsageError
 from hybrid.plugins.weights import provenance_of, weights_in_use
 from hybrid.tool import BackendCard, Tool
-from hybrid.tool.image_sets import is_known, shared
+
+FACTS = tomllib.loads(Path(__file__).with_name("image_sets.toml").read_text("utf-8"))
+# Maps a collection to the collections from which it takes images.
+DRAWN_FROM: Final[Mapping[str, list[str]]] = FACTS["drawn_from"]
+# Collections crawled from the web, or never listed: they may contain any published picture; this was not checked.
+CRAWLED: Final = frozenset[str](FACTS["crawled"])
 
 # Reasons to label a run without rejecting it.
 Doubt = Literal["unknown training data and licence", "unknown training data"]
@@ -78,7 +87,7 @@ def answering(tools: Iterable[Tool], in_use: Mapping[str, str]) -> list[tuple[To
 
 
 def overlap(trained_on: Collection[str], sources: Collection[str]) -> tuple[str, ...]:
-    """Return the sources that may share images with a training set (`image_sets.shared`)."""
+    """Return the sources that may share images with a training set (`shared`)."""
     return tuple(source for source in sources if any(shared(source, trained) for trained in trained_on))
 
 
@@ -96,3 +105,44 @@ def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...
     return tuple(
         f"{kind}: {', '.join(sorted({caveat.tool for caveat in caveats if caveat.gate == kind}))}" for kind in kinds
     )
+
+
+def origins(name: str) -> frozenset[str]:
+    """Return the collection and all that it took images from, recursively; for an unknown name, only that name."""
+    collections: set[str] = set()
+    waiting = [canonical(name)]
+    while waiting:
+        collection = waiting.pop()
+        if collection not in collections:
+            collections.add(collection)
+            waiting.extend(DRAWN_FROM.get(collection, ()))
+    return frozenset(collections)
+
+
+def shared(name: str, other: str) -> frozenset[str]:
+    """Return the collections from which both take images, each itself included; empty if they share no known one."""
+    return origins(name) & origins(other)
+
+
+def is_known(name: str) -> bool:
+    """Return whether the table has the collection."""
+    return canonical(name) in DRAWN_FROM
+
+
+def crawled(names: Collection[str]) -> tuple[str, ...]:
+    """Return the collections that are crawls or take images from one."""
+    return tuple(name for name in names if origins(name) & CRAWLED)
+
+
+def canonical(name: str) -> str:
+    """Return the name as the table spells it: case, punctuation and a note in parentheses do not count."""
+    return _SPELLED.get(_bare(name), _bare(name))
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "", re.sub(r"\([^()]*\)", "", name.lower()))
+
+
+_SPELLED: Final[Mapping[str, str]] = {_bare(name): name for name in DRAWN_FROM} | {
+    _bare(other): name for other, name in FACTS["also"].items()
+}

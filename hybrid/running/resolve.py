@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from hybrid.running.data import (
 )
 from hybrid.running.forked import in_fork
 from hybrid.running.identity import resolved_identity
-from hybrid.running.tools_in_use import ToolsInUse, choose_tools, tools_in_use
+from hybrid.running.tools_in_use import ToolChoice, ToolsInUse, choose_tools, tools_in_use
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.loader import refuse_absent
 from hybrid.serving.service import CachedTools
@@ -48,8 +48,8 @@ from hybrid.solving.controls import Oracle, OracleWords, ToolCondition, partners
 from hybrid.solving.rules import rules_in_order, table
 from hybrid.solving.session import AskSetup
 from hybrid.solving.solver import Solver
-from hybrid.solving.styles import Style, style_of
-from hybrid.solving.trust import TrustFile, read_trust, refuse_other
+from hybrid.solving.styles import style_of
+from hybrid.solving.trust import read_trust, refuse_other
 from hybrid.tracing import GROUP
 
 # Default parent of run folders, relative to the working directory.
@@ -147,7 +147,10 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
         permissions = _permitted(config, benchmark, mounted, tools)
         _check_protocol(config, benchmark, mounted, model)
         trust = None if config.trust is None else read_trust(config.trust)
-        identity = resolved_identity(config, benchmark, mounted, choice, model, captioner, trust, context, style)
+        frame, control = style.coordinates(config), ToolCondition(_service(config, choice, store))
+        setup = AskSetup(config, model, control, trust=trust, captioner=captioner, context=context, frame=frame)
+        setup = replace(setup, style=style)
+        identity = resolved_identity(setup, benchmark, mounted, choice)
         if trust is not None and config.trust is not None:
             used = {name: entry for solver in solvers for name, entry in tools.metadata(solver).items()}
             refuse_other(trust, config.trust, identity, used, model_known=models_known)
@@ -156,11 +159,11 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
     if config.strict:
         refuse_broken(question_set.broken, "--strict")
     without_text = _without_text(config, context, question_set)
-    cache = FindingCache(home() / "findings" if config.cache else None, store)
-    service = choice.foreign.runner(store, cache, config.service)
-    resources = _resources(config, benchmark, (model, captioner), service, question_set, tools, trust, context, style)
-    fields = (benchmark, mounted, question_set, solvers, resources, identity, tools, folder)
-    return ResolvedRun(*fields, tuple(missing), permissions, without_text)
+    resources = _completed(setup, benchmark, question_set, tools)
+    resolved = ResolvedRun(
+        benchmark, mounted, question_set, solvers, resources, identity=identity, tools=tools, folder=folder
+    )
+    return replace(resolved, missing=tuple(missing), opened=permissions, without_text=without_text)
 
 
 def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
@@ -372,32 +375,22 @@ def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools:
     return (*permissions.check(caveats, config.allow), *unchecked, *partial)
 
 
-def _resources(
-    config: RunConfig,
-    benchmark: Benchmark,
-    models: tuple[ChatModel | None, ChatModel | None],
-    service: CachedTools,
-    question_set: RecordedQuestions,
-    tools: ToolsInUse,
-    trust: TrustFile | None,
-    context: SuppliedTexts,
-    style: Style,
-) -> AskSetup:
-    """Build the setup that all questions and solvers share, including the source of tool output."""
+def _service(config: RunConfig, choice: ToolChoice, store: ImageStore) -> CachedTools:
+    cache = FindingCache(home() / "findings" if config.cache else None, store)
+    return choice.foreign.runner(store, cache, config.service)
+
+
+def _completed(setup: AskSetup, benchmark: Benchmark, question_set: RecordedQuestions, tools: ToolsInUse) -> AskSetup:
+    """Return the setup with what the questions and the tools determine, including the source of tool output."""
+    config = setup.config
     # Only an oracle run knows targets; only a shuffled run knows the images of other questions.
     oracle = oracle_of(benchmark, question_set.by_id.__getitem__) if config.tool_output == "oracle" else None
     others = partners(question_set.sound, config.seed) if config.tool_output == "shuffled" else {}
-    return AskSetup(
-        config,
-        models[0],
-        ToolCondition(service, config.tool_output, oracle, others),
-        tools.tools_offered,
+    return replace(
+        setup,
+        control=ToolCondition(setup.control.service, config.tool_output, oracle, others),
+        tools_offered=tools.tools_offered,
         joint=benchmark.card.joint,
-        captioner=models[1],
         prior_accuracy=benchmark.card.prior_accuracy,
         run_meter=RunMeter(config.run_limits),
-        trust=trust,
-        context=context,
-        style=style,
-        frame=style.coordinates(config),
     )

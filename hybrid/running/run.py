@@ -33,10 +33,9 @@ from hybrid.models.served.logs import server_logs_in
 from hybrid.plugins.registry import plugin
 from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before
-from hybrid.running.engine import Engine, Opener, Tell, local_engine
+from hybrid.running.engine import Engine, Opener, Progress, Tell, local_engine
 from hybrid.running.estimate import estimate
-from hybrid.running.open_files import allow_open_files
-from hybrid.running.progress import Progress
+from hybrid.running.process import allow_open_files
 from hybrid.running.replies import REPLIES, RunReplies
 from hybrid.running.reply_cache import FOLDER, ReplyCache, ReusingLog, describe_model
 from hybrid.running.resolve import ResolvedRun
@@ -224,7 +223,16 @@ async def _ask_all(
                     pass
                 case _:
                     continue
-            asking = _Asking(run, name, solver, engine, state.solvers[name], replies, *watched)
+            asking = _Asking(
+                run,
+                name,
+                solver,
+                engine=engine,
+                progress=state.solvers[name],
+                replies=replies,
+                on_finished=watched[0],
+                on_used=watched[1],
+            )
             await asking.ask_all()
             failures += asking.failures
             answered += asking.answered

@@ -35,12 +35,13 @@ from hybrid.log.folder import QUESTIONS, RunFolder, attempts_of
 from hybrid.log.lines import ExtentHasher, FileExtent
 from hybrid.log.manifest import MANIFEST, PLUGINS, difference
 from hybrid.log.questions import AnyQuestion
-from hybrid.models.answering import other_models
+from hybrid.models.base import other_models
+from hybrid.plugins.discovery import TOOLS, origin_facts
 from hybrid.plugins.prompt_texts import text_hash
-from hybrid.plugins.registry import TOOLS, origin_facts, package_of_solver
+from hybrid.plugins.registry import package_of_solver
 from hybrid.running.data import READ_BY, reading_key
 from hybrid.running.engine import Tell
-from hybrid.running.invocation import invocation
+from hybrid.running.identity import invocation
 from hybrid.running.object_code import object_code
 from hybrid.running.probes import CALL_PROBE, FRAME_PROBE, ORDER_PROBE, RESULT_PROBE, SIGHT_PROBE
 from hybrid.running.replies import RunReplies

@@ -37,7 +37,7 @@ from hybrid.plugins.registry import (
 from hybrid.plugins.weights import ABSENT, backends_in_use, missing_library, names_directory, no_directory
 from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.running.permissions import answering
-from hybrid.serving.foreign_tools import GROUP, ForeignTools
+from hybrid.serving.service import GROUP, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
 from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
@@ -252,12 +252,19 @@ def tools_in_use(
     used = {name: tool for name, tool in tools.items() if name in called_names}
     answer = {name: backend for name, backend in backends.items() if name in called_names}
     menu = tuple(tools[name] for name in offered_tools)
-    notes, order = [without] if without else [], tuple[str, ...]()
     # Building the table imports all tools, so it is built only for solvers that use rules.
-    if any(required.values()):
-        rules = table()
-        notes, order = [*rules.notes_for(routes), *notes], rules.order_of(routes)
-    return ToolsInUse(menu, used, answer, by_solver, choice.foreign, left_out, tuple(notes), choice.objects, order)
+    rules = table() if any(required.values()) else None
+    return ToolsInUse(
+        menu,
+        used,
+        backends=answer,
+        by_solver=by_solver,
+        foreign=choice.foreign,
+        left_out=left_out,
+        notes=(*(rules.notes_for(routes) if rules else ()), *([without] if without else [])),
+        objects=choice.objects,
+        rule_order=rules.order_of(routes) if rules else (),
+    )
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:

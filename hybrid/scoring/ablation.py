@@ -30,8 +30,7 @@ from hybrid.running.plan import PlannedRun
 from hybrid.scoring.compare import ComparisonOptions, SolverPair
 from hybrid.scoring.families import OTHER_METRICS, family_of_tasks
 from hybrid.scoring.faults import tool_faults
-from hybrid.scoring.head import flag_captions, head_of
-from hybrid.scoring.headline import SECTIONS, headline_tables
+from hybrid.scoring.headline import SECTIONS, flag_captions, head_of, headline_tables
 from hybrid.scoring.paths import TableArguments, scored_at
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import (

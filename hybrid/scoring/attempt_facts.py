@@ -1,7 +1,8 @@
-"""What statistics need of each recorded attempt, so that its line is parsed once and not once per section.
+"""What statistics need of each recorded attempt, so that its line is parsed once per run, and its tool calls.
 
     attempt = read_attempt(recorded, "q7")       # the whole attempt; what statistics need of it stays in memory
     facts_of(recorded, "q7").asks.usages         # without reading the line again
+    calls_of(attempt.exchanges[0])               # the tool calls of an exchange, from its steps
 
 Facts take less than 1 KB per attempt, and are released with the last object that holds the file open.
 """
@@ -14,9 +15,11 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from hybrid.core.errors import DataError
-from hybrid.core.types import Attempt, Fault, Step, Usage
+from hybrid.core.types import Attempt, Exchange, Fault, Finding, Json, Step, Usage
 from hybrid.log.attempts import Recorded
+from hybrid.log.folder import RunFolder
 from hybrid.log.lines import OpenFile
+from hybrid.solving.paraphrase import UNCHANGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +146,62 @@ def _confidence(attempt: Attempt) -> float | None:
                 value = answer.get("confidence")
                 return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """A recorded tool call: images and arguments as the tool got them; no output after a fault."""
+
+    tool: str
+    images: tuple[str, ...]
+    args: Mapping[str, Json]
+    seconds: float
+    fault: Fault | None
+    finding: Finding | None
+
+
+def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
+    """Return the tool calls of one exchange, in order."""
+    calls = []
+    for step in (step for step in exchange.reply.steps if step.kind == "tool"):
+        images, args = step.data.get("images"), step.data.get("args")
+        image_names = tuple(map(str, images)) if isinstance(images, list | tuple) else ()
+        arguments = args if isinstance(args, Mapping) else {}
+        data, confidence = step.data.get("data"), step.data.get("confidence")
+        finding = None
+        if step.fault is None and isinstance(data, Mapping):
+            confidence_value = float(confidence) if isinstance(confidence, int | float) else 0.0
+            backend, version = str(step.data.get("backend", "")), str(step.data.get("version", ""))
+            finding = Finding(step.text, data, confidence_value, backend=backend, version=version, images=step.images)
+        calls.append(
+            TracedCall(step.name, image_names, args=arguments, seconds=step.seconds, fault=step.fault, finding=finding)
+        )
+    return tuple(calls)
+
+
+def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
+    """Return how many tool outputs of a run with paraphrased output kept their words, and how many have a text.
+
+    Raises `DataError` if a trace cannot be read. Older versions did not mark such outputs, so their runs count none.
+    """
+    exchanges = (exchange for attempt in folder.recorded(solver).by_id.values() for exchange in attempt.exchanges)
+    findings = (call.finding for exchange in exchanges for call in calls_of(exchange))
+    versions = [finding.version for finding in findings if finding is not None and finding.text.strip()]
+    return sum(version.startswith(UNCHANGED) for version in versions), len(versions)
+
+
+def lacks_pictures(folder: RunFolder, solver: str) -> bool:
+    """Return whether no tool output of a solver has a picture, also if no tool answered."""
+    return not any(any(outputs) for _, outputs in _picture_flags(folder, solver))
+
+
+def questions_with_pictures(folder: RunFolder, solver: str) -> frozenset[str]:
+    """Return the ids of the questions that have tool output, with a picture in every output."""
+    return frozenset(name for name, outputs in _picture_flags(folder, solver) if outputs and all(outputs))
+
+
+def _picture_flags(folder: RunFolder, solver: str) -> Iterator[tuple[str, list[bool]]]:
+    """Yield the id of each question, and for each of its tool outputs whether it has a picture."""
+    for name, attempt in folder.recorded(solver).by_id.items():
+        steps = (step for exchange in attempt.exchanges for step in exchange.reply.steps)
+        yield name, [bool(step.images) for step in steps if step.kind == "tool" and step.fault is None]

@@ -101,7 +101,9 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
                 key = (*MODEL, counted_route(last_exchange.prompt))
                 confidence = confidence_in(last_exchange.reply.steps)
                 claimed = AnswerConfidence(benchmark.card.prior_accuracy.usual(last_exchange.prompt), confidence)
-                case = CountedAnswer(question.id, question.unit, key, confidence, value, claimed)
+                case = CountedAnswer(
+                    question.id, question.unit, key=key, confidence=confidence, score=value, claimed=claimed
+                )
                 by_key.setdefault((attempt.id, key, b""), case)
             for exchange in attempt.exchanges:
                 prompt = to_json(Prompt, exchange.prompt)
@@ -148,7 +150,9 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
             guess = benchmark.card.prior_accuracy.guess(prompt)
             claimed = claimed_by(_tool(tool), backend, stated, guess, on_card=on_card)
             key = (tool, backend, counted_route(prompt, tool))
-            yield CountedAnswer(question.id, question.unit, key, confidence, value, claimed)
+            yield CountedAnswer(
+                question.id, question.unit, key=key, confidence=confidence, score=value, claimed=claimed
+            )
 
 
 def _tool(name: str) -> Tool:

@@ -28,8 +28,7 @@ from hybrid.scoring.groups import (
 )
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.pairing import check_same
-from hybrid.scoring.score import Scored
-from hybrid.scoring.table import ScoredAnswers
+from hybrid.scoring.score import Scored, ScoredAnswers
 from hybrid.scoring.tools_offered import tools_words
 
 # Prefix of the label of a run with a control (`run.py`).

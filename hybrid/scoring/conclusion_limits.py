@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
-from hybrid.models.answering import other_models
+from hybrid.models.base import other_models
 from hybrid.scoring.conclusion_cases import case
 from hybrid.scoring.conclusion_rows import (
     COUNTS,

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from hybrid.core.errors import DataError
 from hybrid.display.terminal import how_many
+from hybrid.scoring.attempt_facts import unchanged_outputs
 from hybrid.scoring.conclusion_cases import DECLARED, case
 from hybrid.scoring.conclusion_rows import (
     CI,
@@ -25,6 +26,7 @@ from hybrid.scoring.conclusion_rows import (
     unit_of,
 )
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.parts import GAIN, OFFERING, OUTPUT
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import places
@@ -37,8 +39,6 @@ from hybrid.scoring.sections.pooled import I2, TAU
 from hybrid.scoring.sections.price import MAJORITY, RATES, SAMPLES, TOO_FEW
 from hybrid.scoring.sections.selection import CALLED, NOT_CALLED, SELECTION, WHERE_RIGHT, WHERE_WRONG
 from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
-from hybrid.scoring.tool_effects import GAIN, OFFERING, OUTPUT
-from hybrid.scoring.traces import unchanged_outputs
 
 # A sentence: the id of its case, and its text.
 Said = tuple[str, str]

@@ -23,10 +23,9 @@ from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
-from hybrid.scoring.score import Scored
+from hybrid.scoring.score import Scored, answered
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
-from hybrid.scoring.table import answered
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those that `conclusion_review.py` reads come last.
@@ -431,7 +430,16 @@ class ConclusionRows:
         both = rows.get(("difference", BOTH))
         in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
         some = bool(shared.answered_by_all.any())
-        return AnswerSplit(answering, rows[BETTER, group], both, (silent_a, silent_b), more, mixed, in_every, some)
+        return AnswerSplit(
+            answering,
+            rows[BETTER, group],
+            both=both,
+            unanswered=(silent_a, silent_b),
+            more_answered=more,
+            mixed_repetitions=mixed,
+            both_in_every=in_every,
+            some_both=some,
+        )
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
         """Return the difference by the other rule for unanswered questions, if it has another sign or state."""

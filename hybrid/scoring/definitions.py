@@ -53,7 +53,11 @@ def definition(text: str | None) -> Definition:
             raise ValueError(f"no item NAME (VALUES) = FORMULA. REMARK [n: N; source: SOURCE]: {item!r}")
         counts, source = inner["n"] or usual["n"], inner["source"] or usual["source"]
         values = match["values"] or usual["values"]
-        cards.append(MetricCard(match["name"], match["formula"], counts, source, match["about"] or "", values))
+        cards.append(
+            MetricCard(
+                match["name"], match["formula"], counts=counts, source=source, about=match["about"] or "", values=values
+            )
+        )
     about, notes = "\n".join(map(_joined, blocks[:at])), "\n\n".join(blocks[at + 2 :])
     return Definition(_joined(title), about, tuple(cards), notes)
 
@@ -67,7 +71,9 @@ def statistic(rows: Rows, lead: Lead = no_lead, *, about: str = "", **facts: Any
     module = sys.modules[rows.__module__]
     defined = definition(module.__doc__)
     name = rows.__module__.rpartition(".")[2]
-    return Section(name, defined.title, defined.quantities, rows, lead, about or defined.about, **facts)
+    return Section(
+        name, defined.title, quantities=defined.quantities, rows=rows, lead=lead, about=about or defined.about, **facts
+    )
 
 
 def notes_of(section: Section) -> str:

@@ -78,7 +78,7 @@ def _headline_row(comparison: Comparison, a: Scored, b: Scored) -> Result | None
     metrics = overlap.headline(comparison.rule)
     if metrics is None:
         return None
-    row = Result("", ELSEWHERE, FRACTION, None, a.solver, b.solver, metrics[0].name)
+    row = Result("", ELSEWHERE, FRACTION, None, a=a.solver, b=b.solver, metric=metrics[0].name)
     return contrasted(row, metrics[0], metrics[1], overlap.untested(metrics))[0]
 
 

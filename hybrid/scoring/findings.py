@@ -31,16 +31,16 @@ from hybrid.core.messages import AssistantMessage, Message
 from hybrid.core.secrets import redact
 from hybrid.core.types import Attempt, Exchange, Fault, Outcome, Prompt, Question, Reply, Score, Step
 from hybrid.log.attempts import Recorded
-from hybrid.plugins.registry import load, scanned_once
-from hybrid.scoring.attempt_facts import known_facts, read_attempt
+from hybrid.plugins.discovery import scanned_once
+from hybrid.plugins.registry import load
+from hybrid.scoring.attempt_facts import TracedCall, calls_of, known_facts, read_attempt
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
 from hybrid.scoring.recorded_plugins import ROUTE, find_lost_rules
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import TracedCall, calls_of
 from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.rules import RuleTable, rules_in_order, table
 from hybrid.solving.solver import Log, Meter, SolverContext
 from hybrid.solving.trust import Trust

@@ -347,7 +347,7 @@ def _row(metric: str, pairs: Sequence[tuple[float, float]], names: Sequence[str]
     low, high = ends_of(mean_interval(tool, names))
     if metric not in UNBOUNDED and low is not None and high is not None:
         low, high = max(0.0, low), min(1.0, high)
-    return GazeRow(metric, float(tool.mean()), low, high, len(tool), float(chance.mean()))
+    return GazeRow(metric, float(tool.mean()), low=low, high=high, pictures=len(tool), chance=float(chance.mean()))
 
 
 def as_json(measured: GazeScores) -> dict[str, Json]:

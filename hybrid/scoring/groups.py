@@ -223,15 +223,19 @@ def _group_of(head: Scored, solvers: Sequence[Scored]) -> ComparisonGroup:
     alone = next((solver for output in outputs if (solver := first("mllm", ALONE, output))), None)
     return ComparisonGroup(
         head,
-        alone,
-        first("specialist", SPECIALIST),
-        first("hybrid", word(head), "blank"),
-        first("hybrid", word(head), "shuffled"),
-        first("hybrid", word(head), "oracle"),
-        first("hybrid", word(head), "paraphrased"),
-        first("hybrid", RESULT_ONLY) if word(head) != RESULT_ONLY else None,
-        first("hybrid", word(head), form="text"),
-        first("hybrid", word(head), form="image"),
-        first("hybrid", word(head), matches=lambda setting: setting[0] not in ("", style) and setting[1] == pictures),
-        first("hybrid", word(head), matches=lambda setting: setting == (style, "latest") != (style, pictures)),
+        alone=alone,
+        specialist=first("specialist", SPECIALIST),
+        blank=first("hybrid", word(head), "blank"),
+        shuffled=first("hybrid", word(head), "shuffled"),
+        oracle=first("hybrid", word(head), "oracle"),
+        paraphrased=first("hybrid", word(head), "paraphrased"),
+        result_only=first("hybrid", RESULT_ONLY) if word(head) != RESULT_ONLY else None,
+        as_text=first("hybrid", word(head), form="text"),
+        as_pictures=first("hybrid", word(head), form="image"),
+        as_trained=first(
+            "hybrid", word(head), matches=lambda setting: setting[0] not in ("", style) and setting[1] == pictures
+        ),
+        latest_picture=first(
+            "hybrid", word(head), matches=lambda setting: setting == (style, "latest") != (style, pictures)
+        ),
     )

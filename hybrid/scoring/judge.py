@@ -143,8 +143,19 @@ async def _judge_solver(
     letters = Counter(reading.letter for reading in selected if reading.letter is not None)
     none = sum(reading.letter is None and says_none(reading.text) for reading in selected)
     unparsed, read_count = sum(reply.known is None for reply in replies), len(waiting) - len(failed)
-    counts = (solver, unparsed, read_count, letters.total(), none, tuple(sorted(failed)))
-    return Judged(*counts, len(selected) - letters.total() - none, dict(sorted(letters.items())), *agreement(readings))
+    alike, mixed = agreement(readings)
+    return Judged(
+        solver,
+        unparsed=unparsed,
+        asked=read_count,
+        decided=letters.total(),
+        none=none,
+        failed=tuple(sorted(failed)),
+        unreadable=len(selected) - letters.total() - none,
+        letters=dict(sorted(letters.items())),
+        alike=alike,
+        mixed=mixed,
+    )
 
 
 async def _ask_all(model: ChatModel, waiting: Sequence[UnreadReply], path: Path, concurrency: int) -> list[str]:
@@ -226,7 +237,15 @@ async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading
     call = CallKey(f"judge/{reply.id}", reply.ask, 0, prompt_sha256(text))
     response = (await model.chat([user_message([text])], (), call)).text
     letter = await work_on_text(response, answer_in, response, prompt.kind, prompt.choices)
-    return ReplyReading(reply.id, reply.ask, letter, model.name, response, reply_sha256(reply.exchange), reply.known)
+    return ReplyReading(
+        reply.id,
+        reply.ask,
+        letter=letter,
+        model=model.name,
+        text=response,
+        reply_sha256=reply_sha256(reply.exchange),
+        known=reply.known,
+    )
 
 
 def judge_prompt(exchange: Exchange, texts: Mapping[str, str]) -> str:

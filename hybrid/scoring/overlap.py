@@ -24,8 +24,20 @@ import numpy as np
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
 from hybrid.core.types import Cell, Cells, Metric, Outcome, Score
 from hybrid.plugins.registry import load
-from hybrid.scoring.score import AnyQuestions, Scored, group_of, grouped, summary
-from hybrid.scoring.table import Flags, Floats, Objects, Places, ScoredAnswers, answered, objects
+from hybrid.scoring.score import (
+    AnyQuestions,
+    Flags,
+    Floats,
+    Objects,
+    Places,
+    Scored,
+    ScoredAnswers,
+    answered,
+    group_of,
+    grouped,
+    objects,
+    summary,
+)
 from hybrid.stats import combine, contrast
 
 # Separates the cluster from the question in the cluster name of a cell (`_summary`).
@@ -412,7 +424,7 @@ class Overlap:
         valid = tuple(map(Cell, repeat(""), *columns))
         # Computed here because `combine` would sort the cells.
         value = float(above.sum() / under.sum()) if under.sum() else None
-        return Metric(name, value, len(valid), "ratio", valid, share)
+        return Metric(name, value, n=len(valid), combine="ratio", cells=valid, share=share)
 
     def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
         """Return the reason why these metrics (default: accuracy) are not tested; None if they are.

@@ -3,6 +3,12 @@
 for part in parts(found, NAME, group.hybrid, group.alone):
     hybrid, alone = part.seen.right
     yield from part.gated(part.share("helped", hybrid * (1 - alone)))
+for effect in tool_effects(comparison, group):
+    effect.quantity, effect.a, effect.b, effect.metrics      # "gain", alone, hybrid, (Metric, Metric)
+
+A study of tools measures three effects, each a difference of two solvers over its own questions. gain: with tools minus
+alone. effect of offering: blank tools minus alone. effect of output: with tools minus blank tools. The last two share
+the questions of all three solvers, so that they add up to the gain there.
 """
 
 from __future__ import annotations
@@ -11,14 +17,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from hybrid.benchmarks.base import UnansweredRule
+from hybrid.core.types import Metric
+from hybrid.scoring.compare import Comparison
+from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
-from hybrid.scoring.result import FRACTION, QUESTIONS, Result, contrasted, gated, with_interval
-from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Flags, Floats
+from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result, contrasted, gated, unit_of, with_interval
+from hybrid.scoring.score import Flags, Floats, Scored
 from hybrid.stats import ratio_interval
 
 if TYPE_CHECKING:
@@ -101,7 +110,7 @@ def parts(
     """
     overlap = comparison.overlap(*solvers, repeated=repeated)
     a, b = sides or solvers[:2]
-    row = Result(section, "", FRACTION, None, a.solver, b.solver, none=comparison.rule)
+    row = Result(section, "", FRACTION, None, a=a.solver, b=b.solver, none=comparison.rule)
     note = overlap.left_out if notes else ""
     yield Part(overlap, replace(row, note=note))
     for group, shared in overlap.by_group(comparison.options.by).items():
@@ -132,3 +141,72 @@ def contrasts(
             sides = {"a": solvers[a].solver, "b": solvers[b].solver, "metric": metrics[a].name}
             row = part.number(quantity, None, n=metrics[a].n, **sides)
             yield contrasted(row, metrics[a], metrics[b], untested)[0]
+
+
+GAIN: Final = "gain"
+OFFERING: Final = "effect of offering"
+OUTPUT: Final = "effect of output"
+EFFECTS: Final = (GAIN, OFFERING, OUTPUT)
+
+
+@dataclass(frozen=True)
+class ToolEffect:
+    """The difference b minus a of the headline metric over the `shared` questions."""
+
+    quantity: str
+    a: Scored
+    b: Scored
+    shared: Overlap
+    # The positions of a and b among the solvers of `shared`.
+    places: tuple[int, int]
+    metrics: tuple[Metric, Metric]
+
+    def by_rule(self, rule: UnansweredRule) -> tuple[Metric, Metric]:
+        """Return the metrics of a and b if a question without an answer counts by this rule."""
+        metrics = self.shared.headline(rule)
+        if metrics is None:
+            return self.metrics
+        return metrics[self.places[0]], metrics[self.places[1]]
+
+    @property
+    def why_untested(self) -> str:
+        """Return why nothing is tested; empty if something is."""
+        reason = self.shared.untested(self.metrics)
+        return "" if reason is None else UNTESTED[reason]
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the metric is a share, whose differences are points."""
+        return unit_of(self.metrics) == FRACTION
+
+    def row(self, section: str, quantity: str = "") -> Result:
+        """Return an empty row of this effect."""
+        metric, unit = self.metrics[0], unit_of(self.metrics)
+        row = Result(
+            section, quantity or self.quantity, unit, None, a=self.a.solver, b=self.b.solver, metric=metric.name
+        )
+        return replace(row, n=metric.n, none=self.shared.rule)
+
+
+def tool_effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[ToolEffect]:
+    """Yield the effects that the group's solvers allow, if both sides have the headline metric."""
+    alone, blank, hybrid = group.alone, group.blank, group.hybrid
+    if alone is not None:
+        yield from _effects(comparison, (alone, hybrid), {GAIN: (0, 1)})
+    if alone is not None and blank is not None:
+        yield from _effects(comparison, (alone, blank, hybrid), {OFFERING: (0, 1), OUTPUT: (1, 2)})
+    elif blank is not None:
+        yield from _effects(comparison, (blank, hybrid), {OUTPUT: (0, 1)})
+
+
+def _effects(
+    comparison: Comparison, solvers: tuple[Scored, ...], of: dict[str, tuple[int, int]]
+) -> Iterator[ToolEffect]:
+    shared = comparison.overlap(*solvers)
+    metrics = shared.headline(comparison.rule)
+    if metrics is None or not shared.n:
+        return
+    for quantity, (a, b) in of.items():
+        yield ToolEffect(
+            quantity, solvers[a], b=solvers[b], shared=shared, places=(a, b), metrics=(metrics[a], metrics[b])
+        )

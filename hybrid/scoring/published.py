@@ -45,7 +45,16 @@ def published(benchmark: str) -> tuple[Published, ...]:
     if recipe_of("hybrid.benchmarks", benchmark) is not None:
         # Rows of a recipe hold fractions; convert to percent.
         return tuple(
-            Published(row.who, row.kind, row.metric, round(100 * row.value, 4), row.source, row.split, row.n, row.note)
+            Published(
+                row.who,
+                row.kind,
+                metric=row.metric,
+                value=round(100 * row.value, 4),
+                source=row.source,
+                split=row.split,
+                n=row.n,
+                note=row.note,
+            )
             for row in load("hybrid.benchmarks", benchmark).recipe.published
         )
     path = FOLDER / benchmark / "published.csv"

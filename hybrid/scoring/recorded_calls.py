@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hybrid.answers.places import overlap
 from hybrid.core.errors import NoBackend, ToolError, UsageError
 from hybrid.core.types import Box, Finding, Json
 from hybrid.plugins.registry import load
-from hybrid.scoring.traces import TracedCall
-from hybrid.tool import Tool
-from hybrid.tool.rules import CallTool
+from hybrid.scoring.attempt_facts import TracedCall
+from hybrid.solving.solver import AskTool
+from hybrid.tool import Tool, json_of_args
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 # Minimum intersection over union of two boxes that count as one; a model writes coordinates with few digits.
 SAME_BOX = 0.75
@@ -28,15 +31,16 @@ LABELS = "labels"
 NAMES = "names"
 
 
-def recorded_tools(calls: Sequence[TracedCall]) -> CallTool:
+def recorded_tools(calls: Sequence[TracedCall]) -> AskTool:
     """Return a caller that answers from recorded calls, the last first; any other call raises `NoBackend`."""
 
-    async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+    async def call(name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
+        fields = json_of_args(args)
         for recorded in reversed(calls):
             if (
                 recorded.tool == name
                 and recorded.images == tuple(images)
-                and (finding := as_asked(recorded, args)) is not None
+                and (finding := as_asked(recorded, fields)) is not None
             ):
                 return finding
         raise NoBackend(f"{name} was not asked this")

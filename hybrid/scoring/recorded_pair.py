@@ -121,7 +121,7 @@ def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedRep
     note = f"mean over {tasks} tasks, each weighing the same" if pair.how == "mean_of_ratios" and tasks > 1 else ""
     if note and (over_all := pair.opposite_count) is not None:
         note += f"; over all {how_many(len(pair.questions))} the gain has the other sign: {over_all:+.3f}"
-    row = Result(NAME, GAIN, FRACTION, None, without, with_tools, note=note)
+    row = Result(NAME, GAIN, FRACTION, None, a=without, b=with_tools, note=note)
     rows: Sequence[Result] = tuple(rows_of(row, pair.questions, pair.how))
     if not pair.has_calls:
         parts = (row for row in rows if row.quantity in (GAIN, *UNSPLIT))
@@ -154,9 +154,16 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
         alone_row, hybrid_row = alone[identity], hybrid[identity]
         task, cluster = (_shared_cell(identity, name, alone_row, hybrid_row) for name in ("task", "cluster"))
         has_call = has_calls and _number(with_tools, identity, hybrid_row, "calls") > 0
-        right = _share(without, identity, alone_row), _share(with_tools, identity, hybrid_row)
-        unit = cluster or base_id(identity)
-        questions.append(ToolQuestion(identity, task, unit, *right, CALLED if has_call else NOT_CALLED))
+        questions.append(
+            ToolQuestion(
+                identity,
+                task,
+                cluster or base_id(identity),
+                alone=_share(without, identity, alone_row),
+                with_tools=_share(with_tools, identity, hybrid_row),
+                tools=CALLED if has_call else NOT_CALLED,
+            )
+        )
     no_task = sum(not question.task for question in questions)
     without_task = no_task if no_task < len(questions) else 0
     return RecordedPair(

@@ -19,7 +19,7 @@ from hybrid.core.errors import HybridError, UsageError
 from hybrid.display.notes import tell
 from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
-from hybrid.plugins.registry import KINDS, TOOLS, add_search_path, find_origins, folder_hash, option_of, origin_facts
+from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, find_origins, folder_hash, option_of, origin_facts
 
 # Prefix that distinguishes the keys of routes from those of tools.
 ROUTE = "route "

@@ -26,7 +26,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from hybrid.core.types import AnnotatedPlace, Attempt, Box, ImageRef, Kind, Point, Question, StoredImage
-from hybrid.scoring.traces import TracedCall, calls_of
+from hybrid.scoring.attempt_facts import TracedCall, calls_of
 
 # Share of the annotated box that a region must contain.
 HALF: Final = 0.5

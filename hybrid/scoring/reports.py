@@ -31,10 +31,12 @@ from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.faults import broken_tools
 from hybrid.scoring.groups import origin_of
-from hybrid.scoring.head import GENERATED, flag_captions, head_of
 from hybrid.scoring.headline import (
+    GENERATED,
     MORE,
     as_summary,
+    flag_captions,
+    head_of,
     headline_tables,
     nothing_answered_by,
     rule_head,

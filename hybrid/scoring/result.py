@@ -197,7 +197,9 @@ def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple
         estimate = contrast(a, b)
     else:
         difference = None if a.value is None or b.value is None else b.value - a.value
-        estimate = Contrast(a.value, b.value, difference, None, None, "none", 0)
+        estimate = Contrast(
+            a.value, b.value, difference=difference, interval=None, p_value=None, test="none", clusters=0
+        )
     note = UNTESTED[untested] if untested else EXACTLY if estimate.test in (EXACT, SWAPPED) else ""
     low, high = ends_of(estimate.interval)
     tested = replace(row, value=estimate.difference, p=estimate.p_value, low=low, high=high).noted(note)

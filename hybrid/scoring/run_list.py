@@ -275,7 +275,9 @@ def _scored_summary(folder: RunFolder, solver: str, answered: int) -> SolverSumm
     name = benchmark.card.headline[0]
     value = next((metric.value for metric in scored.metrics if metric.name == name), None)
     wall_s = scored.wall_s if scored.usage is None or scored.usage.is_complete else None
-    return SolverSummary(solver, answered, name, value, scored.failed, scored.usage, wall_s)
+    return SolverSummary(
+        solver, answered, metric=name, score=value, failed=scored.failed, usage=scored.usage, wall_s=wall_s
+    )
 
 
 def _usage_of(folder: RunFolder, solver: str) -> Usage | None:

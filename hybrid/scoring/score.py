@@ -1,4 +1,4 @@
-"""One solver's scores: its verdicts and metrics under both rules for unanswered questions.
+"""One solver's scores: its verdicts and metrics under both rules for unanswered questions, also as numpy columns.
 
 Every number is computed under both rules, and an output uses one of them. Under one rule a question without a readable
 answer counts as wrong, as in the papers; under the other it counts as a guess. Both rules cover a specialist that
@@ -16,15 +16,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hybrid.benchmarks.base import Benchmark, UnansweredRule, accuracy
-from hybrid.core.types import BrokenQuestion, Json, Metric, Outcome, Question, Score, Usage
+from hybrid.core.option_rotation import ROTATED
+from hybrid.core.types import LETTERS, BrokenQuestion, Cell, Json, Metric, Outcome, Question, Score, Usage
 from hybrid.log.codec import codec
 from hybrid.log.folder import RunFolder
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.predictions.base import Origin
-from hybrid.scoring.rotation import rotation_metrics
 from hybrid.scoring.tally import OTHER, Tally
-from hybrid.stats import interval
+from hybrid.stats import combine, interval
 
 T = TypeVar("T")
 
@@ -251,3 +254,111 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
     """Return the benchmark's metrics of these scores, then those of questions with rotated options."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))
+
+
+def rotation_metrics(questions: Mapping[str, Question | BrokenQuestion], scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """Return the metrics of the rotations; none if no question was rotated.
+
+    `rotation.accuracy` is over all rotations. `rotation.consistency` is the share of questions with the same option
+    chosen in every rotation, and `rotation.all_correct` the share of questions right in every rotation.
+    `rotation.says.LETTER` is the share of rotations that were answered with this letter. `rotation.excluded` is the
+    number of questions without rotations; `rotation.excluded_in.TASK` is that number for each task without any
+    rotation. A question is left out if one of its rotations failed.
+    """
+    groups: dict[str, list[Score]] = defaultdict(list)
+    for score in scores:
+        groups[ROTATED.sub("", score.id)].append(score)
+    multiples = {base: members for base, members in groups.items() if len(members) > 1}
+    answered_groups = {
+        base: members for base, members in multiples.items() if not any(score.outcome.failed for score in members)
+    }
+    if not answered_groups:
+        return ()
+    right: list[Cell] = []
+    same: list[Cell] = []
+    all_correct: list[Cell] = []
+    for members in answered_groups.values():
+        unit = members[0].unit
+        credit = [score.correct or 0.0 for score in members]
+        answers = {_original(score, questions[score.id]) for score in members}
+        right.append(Cell("", unit, sum(credit), len(members)))
+        same.append(Cell("", unit, float(len(answers) == 1 and None not in answers), 1.0))
+        all_correct.append(Cell("", unit, float(min(credit) == 1.0), 1.0))
+    cells = {"accuracy": right, "consistency": same, "all_correct": all_correct}
+    metrics = [Metric(f"rotation.{name}", combine(c, "ratio"), len(c), "ratio", tuple(c)) for name, c in cells.items()]
+    asks = [score for members in answered_groups.values() for score in members]
+    letter_counts = Counter(score.answer for score in asks)
+    choice_counts = {
+        len(question.choices) for question in map(questions.get, answered_groups) if isinstance(question, Question)
+    }
+    # These metrics have no cells, because solvers are not compared by chosen letters.
+    shares = {f"says.{letter}": letter_counts[letter] / len(asks) for letter in LETTERS[: max(choice_counts)]}
+    tasks, moved = (Counter(members[0].task for members in grouping.values()) for grouping in (groups, multiples))
+    still = {f"excluded_in.{task}": float(n) for task, n in sorted(tasks.items()) if task not in moved}
+    excluded = {"excluded": float(len(groups) - len(multiples)), **still}
+    counts = ((name, values, n) for values, n in ((shares, len(asks)), (excluded, len(groups))) for name in values)
+    return (*metrics, *(Metric(f"rotation.{name}", values[name], n, "ratio") for name, values, n in counts))
+
+
+def _original(score: Score, question: Question | BrokenQuestion) -> int | None:
+    """Return the index of the chosen option among the unrotated options; None without an answer."""
+    count = len(question.choices) if isinstance(question, Question) else 0
+    if score.answer is None or score.answer not in tuple(LETTERS[:count]):
+        return None
+    match = ROTATED.search(score.id)
+    return (LETTERS.index(score.answer) + (int(match[1]) if match else 0)) % count
+
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Places = NDArray[np.intp]
+Objects = NDArray[np.object_]
+
+
+class ScoredAnswers:
+    """The columns of one solver, in the order of its scores; each repetition has its own.
+
+    The last entry stands for no question, so that index -1 denotes a question that the solver lacks.
+    """
+
+    def __init__(self, scored: Scored) -> None:
+        self.scored = scored
+        self.place = {score.id: place for place, score in enumerate(scored.scores)}
+        self.failed: Flags = np.array([*(score.outcome.failed for score in scored.scores), False], bool)
+        self.answer: Objects = objects([*(score.answer for score in scored.scores), None])
+        self._correct: dict[UnansweredRule, Floats] = {}
+        self.tasks_by_metric: Mapping[str, Sequence[str]] = {}
+
+    def correct(self, rule: UnansweredRule) -> Floats:
+        """Return the correctness under a rule, 0..1; nan if there is no right and wrong."""
+        if rule not in self._correct:
+            scores = self.scored.counted[rule].scores
+            self._correct[rule] = np.array(
+                [np.nan if s.correct is None else s.correct for s in scores] + [np.nan], float
+            )
+        return self._correct[rule]
+
+    def right(self, rule: UnansweredRule) -> Floats:
+        """Return 1 for a right answer, 0 for any other, and the rule's value for a missing answer."""
+        correct = self.correct(rule)
+        return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
+
+    def metrics(self, rule: UnansweredRule) -> tuple[Metric, ...]:
+        """Return the metrics over all its questions, which were computed with the scores."""
+        metrics = self.scored.counted[rule].metrics
+        return tuple(metric for metric in metrics if not metric.name.startswith((WITH_FAILED, JUDGED)))
+
+
+def answered(answers: Objects) -> Flags:
+    """Mark the positions with a readable answer."""
+    # A loop of numpy over pointers and short texts; a generator would take twenty times as long.
+    flags: Flags = np.not_equal(answers, None).astype(bool)  # type: ignore[call-overload]  # any object may be compared
+    return flags
+
+
+def objects(values: Sequence[Any]) -> Objects:
+    """Return a column of arbitrary values."""
+    # numpy would turn answers of equal length into a two-dimensional array.
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

@@ -283,4 +283,12 @@ def _tally_on_disk(folder: RunFolder, solver: str, basis: _Basis, questions: Rec
     except (OSError, ValueError, DataError):
         return None
     ordered = tuple(scores[identity] for identity in questions.by_id if identity in scores)
-    return Tally(ordered, stored.by_other_rule, stored.open, stored.usage, stored.wall_s, stored.damage, stored.reasons)
+    return Tally(
+        ordered,
+        stored.by_other_rule,
+        open=stored.open,
+        usage=stored.usage,
+        wall_s=stored.wall_s,
+        damage=stored.damage,
+        reasons=stored.reasons,
+    )

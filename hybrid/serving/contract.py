@@ -29,7 +29,8 @@ from hybrid.config import ServiceOptions
 from hybrid.core.errors import HybridError, ToolError, did_you_mean
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Finding, ImageRef, Json
-from hybrid.plugins.registry import TOOLS, load
+from hybrid.plugins.discovery import TOOLS
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Pixels, Tool

@@ -115,4 +115,6 @@ def description_of(number: int, tool: Tool, code: str) -> ImportResponse:
     """Describe a tool imported in this process, without its functions; `code` is the hash of its code."""
     rules = {route: tuple(rule.tools) for route, rule in tool.rules.items()}
     card, checks = as_data(tool.card), tuple(map(as_data, tool.checks))
-    return ImportResponse(number, card, checks, rules, tool.args.model_json_schema(), code, tool.output)
+    return ImportResponse(
+        number, card, checks=checks, rules=rules, schema=tool.args.model_json_schema(), code=code, output=tool.output
+    )

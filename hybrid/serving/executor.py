@@ -124,7 +124,7 @@ class MessageExecutor(ABC):
     ) -> Mapping[str, Json] | None:
         """See `Executor.need_args`."""
         json_args = args.model_dump(mode="json")
-        request = NeedRequest(0, self._name(tool), backend, place, json_args, findings)
+        request = NeedRequest(0, self._name(tool), backend=backend, place=place, args=json_args, findings=findings)
         return cast(NeedResponse, await self.ask(request, watch)).args
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
@@ -140,7 +140,9 @@ def failure_of(number: int, error: Exception, notices: tuple[str, ...] = ()) -> 
     is_expected = isinstance(error, HybridError)
     words = getattr(error, "marked", str(error)) if is_expected else f"{type(error).__name__}: {error}"
     trace, message = (text.encode("utf-8", "replace").decode() for text in (getattr(error, "trace", ""), words))
-    return CallFailure(number, type(error).__name__ if is_expected else "", message, fault, trace, notices)
+    return CallFailure(
+        number, type(error).__name__ if is_expected else "", message=message, fault=fault, trace=trace, notices=notices
+    )
 
 
 def error_of(failure: CallFailure) -> HybridError:

@@ -299,7 +299,9 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
         if choice.compiled:
             compile_networks(networks)
             precision += COMPILED
-    return LoadedBackend(card, backend, version, device, weights, _size(weights), precision)
+    return LoadedBackend(
+        card, backend, version=version, device=device, weights=weights, bytes=_size(weights), precision=precision
+    )
 
 
 def refuse_absent(devices: str) -> None:

@@ -70,7 +70,12 @@ class DescribedRule:
                 f"{self._name}: there is no choice with index {answer.choice}: the question has {len(prompt.choices)}"
             )
         return SpecialistAnswer(
-            answer.answer, tool_names[answer.call], finding, answer.choice, answer.sure, answer.on_card
+            answer.answer,
+            tool_names[answer.call],
+            finding=finding,
+            choice=answer.choice,
+            sure=answer.sure,
+            on_card=answer.on_card,
         )
 
     @property

@@ -6,6 +6,9 @@
 Only this module reads the cache, calls needed tools first, and joins identical requests. An executor
 (`hybrid/serving/executor.py`) gets complete requests: threads of this process (`pipeline.py`), or a worker process that
 survives tools that hang, crash or leak (`supervisor.py`).
+
+`ForeignTools` are the tools of other programs in a run, with the service that calls them; plug-ins of the entry-point
+group `hybrid.foreign_tools` provide them.
 """
 
 from __future__ import annotations
@@ -13,16 +16,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from hybrid.config import CPU, ServiceOptions
 from hybrid.core.errors import HybridError, Outage, ToolError
 from hybrid.core.images import ImageStore
 from hybrid.core.timing import CallTime, Clock, Stopwatch, Timeouts, finished
-from hybrid.core.types import Fault, Finding, ImageRef
+from hybrid.core.types import Fault, Finding, ImageRef, Json
 from hybrid.plugins.registry import load, loaded
 from hybrid.serving.cache import FindingCache, key_of, without_overlays
 from hybrid.serving.executor import Executor, QueuedCall, need_args, needs_of
@@ -38,6 +41,7 @@ from hybrid.tool import BackendName, Found, Tool
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
+
 
 R = TypeVar("R")
 
@@ -59,6 +63,32 @@ def _used_seed(tool: Tool, needs: Collection[str], seed: int) -> int | None:
     """Return the seed if the output of a tool, or of one that it needs, depends on it."""
     parts = (tool, *(loaded("tools", need) for need in needs))
     return seed if any(part.card.uses_seed for part in parts) else None
+
+
+def _request_of(
+    tool: Tool, answering: BackendIdentity, args: Args, images: Sequence[ImageRef], needs: Found
+) -> ToolRequest:
+    """Return a request without its seed and its key."""
+    return ToolRequest(
+        0,
+        tool.card.name,
+        answering,
+        args=args.model_dump(mode="json"),
+        images=tuple(images),
+        needs=needs,
+        seed=0,
+        key="",
+    )
+
+
+def _key_of(tool: Tool, request: ToolRequest) -> str:
+    """Return the key of the output with overlays, from everything that affects it."""
+    by, needs = request.answering, request.needs
+    computed_by = (by.backend, by.version, by.device, by.precision)
+    made_with = (_used_seed(tool, needs, request.seed), request.pictures)
+    looked_at = [ref.image.sha256 for ref in request.images]
+    rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
+    return key_of(request.tool, code_of(tool), *computed_by, request.args, *made_with, looked_at, rests_on)
 
 
 class CachedTools:
@@ -144,19 +174,16 @@ class CachedTools:
             raise ToolError(f"{name} takes {expected} images, not {len(images)}", Fault.BAD_ARGUMENTS)
         answering = await self._answering_for(tool)
         needs = await self._needs(tool, answering.backend, args, images, seed, spent)
-        json_args, looked_at = args.model_dump(mode="json"), [ref.image.sha256 for ref in images]
-        computed_by = (answering.backend, answering.version, answering.device, answering.precision)
-        rests_on = [[need, part.backend, part.version] for need, parts in needs.items() for part in parts]
-        made_with = (_used_seed(tool, needs, seed), (pictures := self.options.pictures))
-        key = key_of(name, code_of(tool), *computed_by, json_args, *made_with, looked_at, rests_on)
+        request = _request_of(tool, answering, args, images, needs)
+        request = replace(request, seed=seed, overlays=overlays, pictures=self.options.pictures)
+        key = _key_of(tool, request)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
-        request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays, pictures)
         # Do not await before `_shared`: work that cached its output after this lookup is only in the table until then.
         if finding is not None:
             spent.cached = True
         else:
-            make = partial(self._compute, QueuedCall(tool, args, request))
+            make = partial(self._compute, QueuedCall(tool, args, replace(request, key=key)))
             finding = await self._shared(key, name, make, spent)
         refs = tuple(replace(ref, parent=images[int(ref.parent or 0)].name) for ref in finding.images)
         return replace(finding, images=refs)
@@ -278,3 +305,52 @@ def _forget(table: dict[str, SharedWork[R]], key: str, result: asyncio.Future[R]
     # Retrieve the error, because asyncio reports it otherwise and no caller may be left.
     if not result.cancelled():
         result.exception()
+
+
+# Entry-point group of functions that return the `ForeignTools` of the servers named by an option.
+GROUP: Final = "hybrid.foreign_tools"
+
+
+@dataclass(frozen=True)
+class ForeignServer:
+    """A server: its name in the run, its address without secrets, and its own description."""
+
+    name: str
+    address: str
+    title: str
+    version: str
+
+    @property
+    def about(self) -> str:
+        """Title and version, in the form used in the manifest and in tool outputs."""
+        return f"{self.title} {self.version}".strip()
+
+
+@dataclass(frozen=True)
+class ForeignTool:
+    """A tool of a server. `code` is the hex sha256 of its description, which replaces its code."""
+
+    server: ForeignServer
+    tool: Tool
+    backend: str
+    code: str
+
+
+@dataclass(frozen=True)
+class ForeignTools:
+    """The foreign servers of a run, their tools by name, and the reasons why tools are not offered, by name."""
+
+    servers: tuple[ForeignServer, ...] = ()
+    tools: Mapping[str, ForeignTool] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    # Creates the service that runs these tools and the built-in ones.
+    runner: Callable[[ImageStore, FindingCache, ServiceOptions], CachedTools] = CachedTools
+
+    def as_json(self, used: Collection[str]) -> list[Json]:
+        """Return the servers of the tools in `used` as in the manifest, with the hash of each of these tools."""
+        rows: list[Json] = []
+        for server in self.servers:
+            tools = {name: tool.code for name, tool in self.tools.items() if name in used and tool.server is server}
+            facts = {"prefix": server.name, "name": server.title, "version": server.version, "address": server.address}
+            rows += [{**facts, "tools": tools}] if tools else []
+        return rows

@@ -22,18 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.core.types import Json
-from hybrid.plugins.registry import (
-    BY_PACKAGE,
-    KINDS,
-    TOOLS,
-    folders,
-    is_outside,
-    load,
-    module_of,
-    outside_folders,
-    package_of,
-    recipe_of,
-)
+from hybrid.plugins.discovery import BY_PACKAGE, KINDS, TOOLS, folders, outside_folders
+from hybrid.plugins.registry import is_outside, load, module_of, package_of, recipe_of
 from hybrid.tool import Need, Tool
 
 # Packages whose modules count, in addition to an installed package that provides the tool. Other distributions are

@@ -31,8 +31,8 @@ from typing import cast
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import HybridError, Outage, ToolError
 from hybrid.core.timing import Stopwatch
-from hybrid.display.loading import loads
-from hybrid.plugins.registry import looked_in
+from hybrid.display.notes import loads
+from hybrid.plugins.discovery import looked_in
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.executor import MessageExecutor, error_of
 from hybrid.serving.jobs import Job, PendingRequest, Worker, WorkerEnd, WorkerLink, judge

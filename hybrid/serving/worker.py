@@ -26,7 +26,8 @@ from typing import Any, NoReturn, cast
 
 from hybrid.core.errors import UsageError
 from hybrid.core.images import ImageStore
-from hybrid.plugins.registry import TOOLS, load, look_in
+from hybrid.plugins.discovery import TOOLS, look_in
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.channel import ThreadChannel
 from hybrid.serving.described import description_of
@@ -139,7 +140,7 @@ class JobReports:
     def timed(self, tool: str, stage: str, requests: Sequence[int], first: bool) -> Iterator[None]:
         """Return the `Timed` of a pipeline whose tokens are request numbers."""
         job = next(self._numbers)
-        self._channel.send(JobStart(job, tool, stage, tuple(requests), first, time.monotonic()))
+        self._channel.send(JobStart(job, tool, stage=stage, requests=tuple(requests), first=first, at=time.monotonic()))
         try:
             yield
         except DeviceLost as error:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hybrid.core.secrets import redact
-from hybrid.display.loading import OTHER_BARS
+from hybrid.display.notes import OTHER_BARS
 from hybrid.serving.channel import LoopChannel
 from hybrid.serving.protocol import Message, Setup, ToWorker
 

@@ -1,6 +1,6 @@
 """Model calls for one ask: each checks the budgets, counts its usage and logs a step.
 
-    calls = ModelCalls(model, key, price, (), meter, run_meter, log)
+    calls = ModelCalls(model=model, key=key, price=price, options=(), meter=meter, run_meter=run_meter, log=log)
     message = await calls([user_message(["Which one?", image])])
 
 Between a solver and its provider there are only these calls, the retries inside a model (`hybrid/models`) and the
@@ -32,8 +32,7 @@ from hybrid.core.timing import CallTime, Clock, count_call
 from hybrid.core.types import Fault, ImageRef, Json, Step, Usage
 from hybrid.models.base import CallKey, ChatModel, Likelihoods, PicturesRefused
 from hybrid.models.images import UNCONFIRMED
-from hybrid.models.prices import cost_usd
-from hybrid.solving.budgets import RunMeter, timed
+from hybrid.solving.budgets import RunMeter, cost_usd, timed
 from hybrid.solving.solver import Log, Meter
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.tool import Tool
@@ -60,23 +59,23 @@ def _ending(message: AssistantMessage) -> dict[str, Json]:
     return facts
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ModelCalls:
     """An `AskModel` over a `ChatModel`. Calls are numbered starting at `key`."""
 
-    _model: ChatModel | None
+    model: ChatModel | None
     # Key of the next call.
     key: CallKey
-    _price: Price | None
+    price: Price | None
     # Options to score by likelihood instead of generating text; empty if the model generates text.
-    _options: tuple[str, ...]
-    _meter: Meter
-    _run_meter: RunMeter
-    _log: Log
-    _clock: Clock = time.monotonic
+    options: tuple[str, ...]
+    meter: Meter
+    run_meter: RunMeter
+    log: Log
+    clock: Clock = time.monotonic
     # Called before a call that offers tools, to load them while the model generates.
-    _load_tools: Callable[[], None] = lambda: None
-    _style: Style = PLAIN
+    load_tools: Callable[[], None] = lambda: None
+    style: Style = PLAIN
     # The texts that replace tool pictures which the server rejected, by name of the picture.
     _refused: dict[str, str] = field(default_factory=dict)
     # Names of tool pictures in requests that got a reply.
@@ -93,18 +92,18 @@ class ModelCalls:
             NotRecorded: there is no model, or the recorded model has no such call.
             Outage, ServerDown, ModelRefused: as in `ChatModel.chat`.
         """
-        model = self._model
+        model = self.model
         if model is None:
             raise NotRecorded("this run has no model")
-        self._meter.check()
-        await self._run_meter.begin()
+        self.meter.check()
+        await self.run_meter.begin()
         if tools:
-            self._load_tools()
+            self.load_tools()
         key, self.key = self.key, self.key.following()
         with tracing.span(lambda: tracing.model_call(model.name, model.provider, messages)) as finish_span:
             message, used = await self._chat_and_count(model, messages, tools, key)
             if used.uncounted_calls:
-                self._run_meter.refuse_uncounted(model.name, self._meter.limits)
+                self.run_meter.refuse_uncounted(model.name, self.meter.limits)
             finish_span(lambda: tracing.model_reply(message, used.cost_usd))
         self._check_growth(model.name, messages, message)
         sent, thoughts = message.images_sent, message.reasoning
@@ -130,20 +129,20 @@ class ModelCalls:
             "reused": message.reused or None,
         }
         data = {name: fact for name, fact in facts.items() if fact is not None}
-        self._log.note(Step("model", model.name, message.text, used.seconds, data=data))
+        self.log.note(Step("model", model.name, message.text, used.seconds, data=data))
         return message
 
     async def _chat_and_count(
         self, model: ChatModel, messages: Sequence[Message], tools: Sequence[Tool], key: CallKey
     ) -> tuple[AssistantMessage, Usage]:
         """Return the message and its usage, which is counted however the call ends."""
-        remaining_s, at_least = self._meter.seconds_left(), 0.0
-        spent, used, started = CallTime(remaining_s), Usage(), self._clock()
+        remaining_s, at_least = self.meter.seconds_left(), 0.0
+        spent, used, started = CallTime(remaining_s), Usage(), self.clock()
         try:
-            async with count_call(spent, self._clock) as limit:
-                if self._options and not tools:
+            async with count_call(spent, self.clock) as limit:
+                if self.options and not tools:
                     assert isinstance(model, Likelihoods)  # noqa: S101 - `prepare` has rejected every other model
-                    message = readable(await model.likelihood(messages, self._options))
+                    message = readable(await model.likelihood(messages, self.options))
                 else:
                     message = readable(await self._chat(model, messages, tools, key))
             tokens = TokenUsage(0, 0) if message.reused else message.usage or TokenUsage(0, 0)
@@ -153,7 +152,7 @@ class ModelCalls:
                 input_tokens=tokens.input_tokens,
                 output_tokens=tokens.output_tokens,
                 reasoning_tokens=tokens.reasoning_tokens,
-                cost_usd=cost_usd(tokens if message.reused else message.usage, self._price, batched=message.batched),
+                cost_usd=cost_usd(tokens if message.reused else message.usage, self.price, batched=message.batched),
                 cached_tokens=tokens.cached_tokens or 0,
                 # Recordings and models in this process have no server that counts tokens.
                 uncounted_calls=int(message.usage is None and bool(model.connection()) and not message.reused),
@@ -166,12 +165,12 @@ class ModelCalls:
             used = Usage(model_calls=1, uncounted_calls=int(bool(model.connection())))
             # The timer may fire slightly before the budget ends, which still counts as spent.
             at_least = (remaining_s or 0.0) + TIMER_S
-            self._log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
+            self.log.note(Step("model", model.name, "", spent.busy, Fault.TIMEOUT))
             raise BudgetSpent("the question's budget of seconds ended during a model call") from None
         finally:
-            used = timed(used, spent, self._clock() - started, at_least)
-            self._run_meter.end(used)
-            self._meter.used = self._meter.used + used
+            used = timed(used, spent, self.clock() - started, at_least)
+            self.run_meter.end(used)
+            self.meter.used = self.meter.used + used
         return message, used
 
     async def _chat(
@@ -182,7 +181,7 @@ class ModelCalls:
         The model then reads the server's message in their place. Raises what `ChatModel.chat` raises.
         """
         tool_of_image = {
-            image.name: step.name for step in self._log.steps if step.kind == "tool" for image in step.images
+            image.name: step.name for step in self.log.steps if step.kind == "tool" for image in step.images
         }
         sendable = self._without_refused(messages)
         new = {
@@ -190,12 +189,12 @@ class ModelCalls:
         }
         unconfirmed = UNCONFIRMED.set(frozenset(new))
         try:
-            reply = await self._style.chat(model, sendable, tools, key)
+            reply = await self.style.chat(model, sendable, tools, key)
         except PicturesRefused as error:
             UNCONFIRMED.set(frozenset())
             words = str(error).partition(": ")[2][:MAX_REFUSAL]
             self._refused |= {name: _refused_text(new[name], words) for name in error.pictures}
-            reply = await self._style.chat(model, self._without_refused(messages), tools, key)
+            reply = await self.style.chat(model, self._without_refused(messages), tools, key)
             for name in sorted(error.pictures):
                 self._note_refusal(new[name], tool_of_image[name], words)
         else:
@@ -210,8 +209,8 @@ class ModelCalls:
         size = f"{image.width} x {image.height} px"
         text = f"{ref.name} ({size}): the model's server did not take this picture: {error_text}"
         facts: dict[str, Json] = {"tool": tool, "picture": ref.name, "width": image.width, "height": image.height}
-        self._log.note(Step("rule", PICTURE_REFUSED, text, fault=Fault.PICTURE_REFUSED, data=facts))
-        self._meter.used = self._meter.used + Usage(tool_faults=1)
+        self.log.note(Step("rule", PICTURE_REFUSED, text, fault=Fault.PICTURE_REFUSED, data=facts))
+        self.meter.used = self.meter.used + Usage(tool_faults=1)
 
     def _without_refused(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Return the messages with text in place of rejected pictures."""
@@ -236,8 +235,8 @@ class ModelCalls:
         if not (previous[1] and tokens and now[0] > previous[0] and now[2] > previous[2] and tokens <= previous[1]):
             return
         text = f"{now[0] - previous[0]} more picture(s) took no more tokens ({previous[1]:,} before, {tokens:,} now)"
-        self._log.note(Step("rule", PICTURE_UNCOUNTED, text))
-        self._run_meter.warn_once(
+        self.log.note(Step("rule", PICTURE_UNCOUNTED, text))
+        self.run_meter.warn_once(
             f"warning: {name}: a request with one more picture took no more prompt tokens than the one before it: its "
             "server drops pictures of tools or does not count them; `hybrid models check` shows which is the case"
         )

@@ -1,7 +1,11 @@
-"""Budgets of a full run, in addition to those of a question (`Limits`): calls, tokens, seconds and dollars.
+"""The cost of a call, and budgets of a full run in addition to those of a question (`Limits`).
 
 When a budget is spent, the questions in flight end unrecorded and no further one starts; the same command with a larger
 budget continues the run.
+
+A cost comes only from `--model-arg price=IN/OUT[/CACHED[/WRITTEN]]`, in US dollars per million tokens. No table of
+prices is included, because a price that was not checked on the day of the run is worse than none: without the option
+the cost is unknown (None), never 0.
 """
 
 from __future__ import annotations
@@ -9,12 +13,24 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field, replace
 
-from hybrid.config import Limits, RunLimits
+from hybrid.config import Limits, Price, RunLimits
 from hybrid.core.errors import Outage
+from hybrid.core.messages import TokenUsage
 from hybrid.core.timing import CallTime
 from hybrid.core.types import Usage
 from hybrid.display.notes import tell
 from hybrid.models.base import ModelRefused
+
+# Price of a request in a batch relative to the ordinary price, at OpenAI, Anthropic and Google alike (2026).
+BATCH_SHARE = 0.5
+
+
+def cost_usd(usage: TokenUsage | None, price: Price | None, *, batched: bool = False) -> float | None:
+    """Return the cost of a message's tokens in dollars; None if the price or the token counts are unknown."""
+    if usage is None or price is None:
+        return None
+    cost = price.of(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0, usage.cache_write_tokens)
+    return cost * BATCH_SHARE if batched else cost
 
 
 class RunBudgetSpent(Outage):

@@ -18,7 +18,7 @@ from hybrid.models.call_forms import ARGUMENTS
 from hybrid.models.literals import read_value
 from hybrid.models.toolspec import IMAGE, IMAGES, argument_schemas
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.tool import Tool
 
 # Kinds of repairs.

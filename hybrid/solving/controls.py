@@ -134,7 +134,7 @@ class ToolCondition:
             except UsageError as error:
                 # Without OpenCV the tool itself has no backend either.
                 raise NoBackend(str(error)) from error
-            return Finding(BLANK_TEXT, {}, 0.0, "blank", "blank", (picture,))
+            return Finding(BLANK_TEXT, {}, 0.0, backend="blank", version="blank", images=(picture,))
         # Image k of the question is replaced by image k of the partner; a derived image is replaced by its parent's
         # replacement.
         places = [_place(ref, subject) % len(partner) for ref in images]

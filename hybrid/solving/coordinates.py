@@ -16,13 +16,17 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hybrid.core.coordinates import Axis, Place
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.core.types import Box, Fault, ImageRef, Json
 from hybrid.models.images import Resizing, fit
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
+from hybrid.tool import Tool, json_of_args
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 FrameName = Literal["pixels", "fractions", "thousandths", "fractions_yx", "thousandths_yx"]
 FRACTIONS = "fractions from 0 to 1 of the image's width (x) and height (y), origin at the top left"
@@ -74,6 +78,16 @@ class CoordinateSystem:
         converted = self._convert(dict(args), sizes)
         assert isinstance(converted, dict)  # noqa: S101 - the conversion of a mapping is a mapping
         return converted
+
+    def args_in_pixels(self, tool: Tool, args: Args, image_registry: ImageRegistry, images: Sequence[str]) -> Args:
+        """Return validated arguments with every point and box in pixels of the original image (`to_pixels`).
+
+        Only numbers that the conversion changed are validated again: a box may be empty after rounding. Raises
+        `ToolError` for such arguments.
+        """
+        written = json_of_args(args)
+        converted = self.to_pixels(written, image_registry, images)
+        return args if converted == written else tool.parse(converted)
 
     def _convert(self, node: Json, sizes: Sequence[tuple[int, int] | None]) -> Json:
         if isinstance(node, Mapping):

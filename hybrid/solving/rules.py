@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.types import Prompt
-from hybrid.plugins.registry import TOOLS, is_outside, load, names, state
+from hybrid.plugins.discovery import TOOLS
+from hybrid.plugins.registry import is_outside, load, names, state
 from hybrid.tool import Tool
 from hybrid.tool.rules import Rule, RuleByText
 

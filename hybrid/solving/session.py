@@ -37,8 +37,7 @@ from hybrid.solving.captions import CAPTION_CALL, CaptionCache, RunCaptions, des
 from hybrid.solving.context import NOTHING, SuppliedTexts
 from hybrid.solving.controls import AskedQuestion, ToolCondition
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_forms import Parts, shown_parts
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry, Parts, shown_parts
 from hybrid.solving.rules import rules_in_order
 from hybrid.solving.self_consistency import voted
 from hybrid.solving.solver import Log, Meter, Solver, SolverContext
@@ -223,8 +222,37 @@ class Session:
         self, model: ChatModel | None, price: Price | None, log: Log, key: CallKey, options: tuple[str, ...] = ()
     ) -> ModelCalls:
         shared = self._shared
-        spent, settings = (self.meter, shared.run_meter, log, shared.clock), (shared.control.warm, shared.style)
-        return ModelCalls(model, key, price, options, *spent, *settings)
+        return ModelCalls(
+            model=model,
+            key=key,
+            price=price,
+            options=options,
+            meter=self.meter,
+            run_meter=shared.run_meter,
+            log=log,
+            clock=shared.clock,
+            load_tools=shared.control.warm,
+            style=shared.style,
+        )
+
+    def _tool_calls(self, prompt: Prompt, image_registry: ImageRegistry, log: Log) -> ToolCalls:
+        shared, config = self._shared, self._shared.config
+        shows = self._solver.runs_own_tools or (self._solver.needs_model and config.show != "text")
+        return ToolCalls(
+            control=shared.control,
+            tools_offered=shared.tools_offered,
+            seed=config.seed,
+            meter=self.meter,
+            log=log,
+            image_registry=image_registry,
+            subject=self._subject,
+            prompt=prompt,
+            clock=shared.clock,
+            overlays=shows or config.overlays,
+            frame=shared.frame if self._solver.needs_model else CoordinateSystem(),
+            limits=shared.picture_limits if shows else NO_LIMITS,
+            max_pixels=config.model_settings.max_pixels,
+        )
 
     def _context(self, prompt: Prompt, parts: Parts, key: CallKey, log: Log) -> SolverContext:
         subject, shared = self._subject, self._shared
@@ -233,15 +261,7 @@ class Session:
         by_likelihood = shared.config.answer == "likelihood" and prompt.kind is Kind.CHOICE
         options = tuple(LETTERS[: len(prompt.choices)]) if by_likelihood else ()
         model = self._model_calls(shared.model, shared.config.model_settings.price, log, key, options)
-        offered_tools, seed = shared.tools_offered, shared.config.seed
-        shows = self._solver.runs_own_tools or (self._solver.needs_model and shared.config.show != "text")
-        tools = ToolCalls(
-            *(shared.control, offered_tools, seed, self.meter, log, image_registry, subject, prompt, shared.clock),
-            shows or shared.config.overlays,
-            shared.frame if self._solver.needs_model else CoordinateSystem(),
-            shared.picture_limits if shows else NO_LIMITS,
-            shared.config.model_settings.max_pixels,
-        )
+        tools = self._tool_calls(prompt, image_registry, log)
         return SolverContext(
             model=_Opaque(model),
             tool=_Opaque(tools),

@@ -11,21 +11,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from hybrid.answers.prior_accuracy import PriorAccuracy
 from hybrid.config import ImageForm, Limits, Show
 from hybrid.core.errors import BudgetSpent
 from hybrid.core.format_lines import Wording
 from hybrid.core.messages import AssistantMessage, Message, UserMessage, user_message
-from hybrid.core.types import Fault, ImageRef, Json, Prompt, Reply, Step, Usage
+from hybrid.core.types import Fault, Finding, ImageRef, Json, Prompt, Reply, Step, Usage
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.styles import PLAIN, Style
 from hybrid.solving.trust import Trust
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 # The kind of a solver: an MLLM with specialists, the MLLM alone, the specialists alone, or neither.
 Role = Literal["hybrid", "mllm", "specialist", "chance"]
@@ -36,6 +39,13 @@ class AskModel(Protocol):
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:
         """Return the model's message. Raises `Outage`, `NotRecorded` or `BudgetSpent`."""
+
+
+class AskTool(CallTool, Protocol):
+    """Calls a tool; unlike a rule's, its arguments may already be validated."""
+
+    async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
+        """Return the tool output, as `CallTool`. An object of the tool's type of arguments is not validated again."""
 
 
 @dataclass
@@ -95,7 +105,7 @@ class SolverContext:
     """Everything that a solver may use for one ask."""
 
     model: AskModel
-    tool: CallTool
+    tool: AskTool
     # The tools offered to the model: fixed per benchmark, never per task.
     tools_offered: tuple[Tool, ...]
     wording: Wording

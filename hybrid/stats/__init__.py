@@ -7,19 +7,21 @@ are not independent. `docs/statistics.md` reports how often the intervals cover 
 measures it.
 """
 
-from hybrid.stats.apart import difference_apart, mean_interval
 from hybrid.stats.contrasts import (
     EXACT,
     FEW,
     SWAPPED,
     Contrast,
+    Equivalence,
     contrast,
+    difference_apart,
+    equivalence,
     holm,
+    mean_interval,
     noninferiority,
 )
 from hybrid.stats.exact import mcnemar
-from hybrid.stats.fieller import FIELLER, ratio_interval
-from hybrid.stats.intervals import Interval, combine, ends_of, interval, wilson
+from hybrid.stats.intervals import FIELLER, Interval, combine, ends_of, interval, ratio_interval, wilson
 from hybrid.stats.planning import (
     TYPICAL_DISCORDANT,
     Design,
@@ -31,7 +33,6 @@ from hybrid.stats.planning import (
 )
 from hybrid.stats.pooling import Pooled, pooled_effect
 from hybrid.stats.scatter import SKEWED_T
-from hybrid.stats.tost import Equivalence, equivalence
 
 __all__ = [
     "EXACT",

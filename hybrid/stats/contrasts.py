@@ -1,17 +1,20 @@
-"""The paired difference of two solvers by one metric: its interval, its tests, and non-inferiority."""
+"""The difference of two solvers by one metric, or of two groups of questions: interval, tests, and equivalence."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Literal
 
+import numpy as np
+
 from hybrid.core.errors import UsageError
-from hybrid.core.types import Combine, Metric
+from hybrid.core.types import Cell, Cells, Combine, Metric
 from hybrid.stats.exact import unconditional
-from hybrid.stats.intervals import Interval
-from hybrid.stats.linearised import Rows, estimate, paired_rows, value_of
+from hybrid.stats.intervals import Interval, combine, interval
+from hybrid.stats.linearised import Floats, Rows, estimate, paired_rows, value_of
 from hybrid.stats.randomisation import swapped
 from hybrid.stats.scatter import SKEWED_T, ScatterError, scatter_error, tail_of
 
@@ -88,10 +91,16 @@ def contrast(a: Metric, b: Metric, level: float = 0.95) -> Contrast:
     """
     tail = tail_of(level)
     paired = paired_difference(*paired_rows(a, b), a.combine, share=a.share and b.share)
-    values, scatter = (paired.value_a, paired.value_b, paired.difference), paired.scatter
-    if scatter is None:
-        return Contrast(*values, None, None, "none", paired.clusters)
-    return Contrast(*values, scatter.interval(tail), scatter.p_value(), scatter.least[1], paired.clusters)
+    scatter = paired.scatter
+    return Contrast(
+        paired.value_a,
+        paired.value_b,
+        paired.difference,
+        interval=None if scatter is None else scatter.interval(tail),
+        p_value=None if scatter is None else scatter.p_value(),
+        test="none" if scatter is None else scatter.least[1],
+        clusters=paired.clusters,
+    )
 
 
 def noninferiority(a: Metric, b: Metric, margin: float, level: float = 0.95) -> NonInferiority:
@@ -220,7 +229,14 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
         return PairedDifference(value_a, value_b, difference, None, clusters)
     # Differences of numbers that are not shares have no exact test: the skewed t applies even in small samples.
     least = _least(rows_a, rows_b, combination) if share and clusters < FEW else NO_LEAST
-    return PairedDifference(value_a, value_b, difference, Scatter(difference, error, bounded, least), clusters, unit)
+    return PairedDifference(
+        value_a,
+        value_b,
+        difference=difference,
+        scatter=Scatter(difference, error, bounded, least),
+        clusters=clusters,
+        unit=unit,
+    )
 
 
 def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
@@ -239,3 +255,99 @@ def _slope(value: float, combination: Combine) -> float:
     if combination != "root_of_ratio":
         return 1.0
     return 0.5 / value if value > 0 else 0.0
+
+
+def difference_apart(
+    values: Floats, in_a: Floats, in_b: Floats, clusters: Sequence[object], level: float = 0.95
+) -> Contrast:
+    """Return the weighted mean of `values` over group b minus that over group a, with interval and p value.
+
+    A cluster may have questions in both groups, and a question may be partly in each. Both means are ratios of sums
+    over the same clusters, and their difference is linearised over these, as in `contrast` for two solvers. If a group
+    has no questions, nothing is compared.
+
+    Args:
+        values: (n,) in 0..1.
+        in_a: (n,) the part of each question in group a, 0..1.
+        in_b: (n,) the same for group b.
+        clusters: (n,) the name of each question's cluster.
+        level: two-sided coverage of the interval.
+
+    Raises `ValueError` for a level outside 0..1.
+    """
+    a, b = (_metric(values * part, part, clusters) for part in (in_a, in_b))
+    return contrast(a, b, level)
+
+
+def mean_interval(values: Floats, clusters: Sequence[object], level: float = 0.95) -> Interval | None:
+    """Return the interval of the mean of numbers, computed over clusters; None for a single cluster.
+
+    It is the interval of Student's t over clusters, longer on the side to which they are skewed (`interval` of a metric
+    that is not a share).
+    """
+    cells = _cells(values, np.ones(len(values)), clusters)
+    return interval(Metric("mean", combine(cells, "ratio"), len(cells), "ratio", cells, share=False), level)
+
+
+def _metric(above: Floats, below: Floats, clusters: Sequence[object]) -> Metric:
+    cells = _cells(above, below, clusters)
+    return Metric("share", combine(cells, "ratio"), int(np.count_nonzero(below)), "ratio", cells)
+
+
+def _cells(above: Floats, below: Floats, clusters: Sequence[object]) -> Cells:
+    return Cells(map(Cell, repeat(""), map(str, clusters), above.tolist(), below.tolist()))
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Whether the difference b minus a of two solvers is between -margin and margin, in the metric's own unit.
+
+    `p_value` is the greater of the two one-sided p values. It is below `level` exactly if the whole `interval` (two
+    sided, of coverage 1 - 2 level) is inside the margin; `equal` is then True. `beyond` tells whether the whole
+    interval is outside. Without an interval, both `equal` and `beyond` are False.
+    """
+
+    margin: float
+    difference: float | None
+    interval: Interval | None
+    p_value: float | None
+    equal: bool = False
+    beyond: bool = False
+
+
+def equivalence(a: Metric, b: Metric, margin: float, level: float = 0.05) -> Equivalence:
+    """Return two one-sided tests (TOST) of one metric of two solvers over the same questions.
+
+    Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680. The solvers are equal if both
+    "smaller by the margin or more" and "greater by the margin or more" are rejected at `level`, which is the case if
+    the interval of coverage 1 - 2 level is inside the margin. Statistic and interval are those of `contrast`.
+
+    Args:
+        a: the reference solver.
+        b: the solver that is compared with it.
+        margin: the greatest difference that would not matter, above 0, in the metric's own unit.
+        level: one-sided error of each test.
+
+    Raises:
+        DataError: as `contrast` does.
+        UsageError: a margin that is not above 0.
+        ValueError: a level outside 0..0.5.
+    """
+    if not 0 < margin < math.inf:
+        raise UsageError(f"--margin {margin}: needs a number above 0")
+    if not 0 < level < 0.5:
+        raise ValueError(f"level {level} is not inside 0..0.5")
+    paired = paired_difference(*paired_rows(a, b), a.combine, share=a.share and b.share)
+    if paired.scatter is None:
+        return Equivalence(margin, paired.difference, None, None)
+    ends = paired.scatter.interval(level)
+    p_value = max(paired.scatter.p_above(-margin), paired.scatter.p_below(margin))
+    equal = -margin < ends.low and ends.high < margin
+    return Equivalence(
+        margin,
+        paired.difference,
+        interval=ends,
+        p_value=p_value,
+        equal=equal,
+        beyond=ends.low > margin or ends.high < -margin,
+    )

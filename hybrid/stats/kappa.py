@@ -114,7 +114,7 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     product = int(rows @ columns)
     expected = product / n if n else 0.0
     if product == n * n:
-        return Kappa(None, None, None, n, agreed, expected)
+        return Kappa(None, None, interval=None, n=n, agreed=agreed, expected=expected)
     table = np.zeros((count, count))
     np.add.at(table, (first, second), 1.0)
     value, added = _linearised(table)
@@ -122,11 +122,11 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
     cluster = _places(clusters)
     sums, m = summed(cluster, of_rows), int(cluster.max()) + 1
     if m < 2:
-        return Kappa(value, None, None, n, agreed, expected)
+        return Kappa(value, None, interval=None, n=n, agreed=agreed, expected=expected)
     error = math.sqrt(math.fsum(sums**2) * m / (m - 1))
     effect = _design_effect(sums, of_rows, np.bincount(cluster).astype(np.float64))
     ends = _with_added_cells(table / effect, value, m, tail)
-    return Kappa(value, error, ends, n, agreed, expected)
+    return Kappa(value, error, interval=ends, n=n, agreed=agreed, expected=expected)
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:

@@ -117,7 +117,9 @@ def _summed_cells(cells: Sequence[Cell], combination: Combine) -> Rows:
     zeros_and_ones = (values[:, 1] == 1) & ((values[:, 0] == 0) | (values[:, 0] == 1))
     single = len(clusters) == len(cells) and bool(zeros_and_ones.all())
     cluster, stratum = np.divmod(kinds, max(1, len(strata)))
-    return Rows(clusters, strata, cluster, stratum, numerator, denominator, single)
+    return Rows(
+        clusters, strata, cluster=cluster, stratum=stratum, numerator=numerator, denominator=denominator, single=single
+    )
 
 
 def _places(names: Sequence[str], column: Sequence[str]) -> Indices:
@@ -262,8 +264,18 @@ def _layout(rows: Rows, combination: Combine) -> LinearLayout:
     informative = np.divide(squares**2, fourth, out=np.ones_like(fourth), where=positive)
     scale = StratumScale(weights**2 * squares, weights**3 * cubes, np.maximum(informative - 1, 1))
     clusters = len(np.unique(rows.cluster[present]))
-    sizes = (1 / squares[positive], informative[positive])
-    return LinearLayout(weights, positive, safe, float(below.sum()), lonely, factor, *sizes, scale, clusters)
+    return LinearLayout(
+        weights,
+        positive,
+        safe,
+        below=float(below.sum()),
+        lonely=lonely,
+        factor=factor,
+        sizes=1 / squares[positive],
+        squares=informative[positive],
+        scale=scale,
+        clusters=clusters,
+    )
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,15 @@ class Design:
         strata = np.repeat(np.arange(len(self.tasks)), [len(task) for task in self.tasks])
         names, tasks = (tuple(map(str, range(n))) for n in (len(sizes), len(self.tasks)))
         single = bool((sizes == 1).all())
-        return Rows(names, tasks, np.arange(len(sizes)), strata, np.zeros(len(sizes)), sizes, single)
+        return Rows(
+            names,
+            tasks,
+            cluster=np.arange(len(sizes)),
+            stratum=strata,
+            numerator=np.zeros(len(sizes)),
+            denominator=sizes,
+            single=single,
+        )
 
     @cached_property
     def estimate(self) -> Estimate:

@@ -63,7 +63,7 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
     weights = 1 / (variance + tau2)
     mean = float(weights @ y / weights.sum())
     if k == 1:
-        return Pooled(mean, None, None, None, 0.0, q, None, 0.0)
+        return Pooled(mean, None, predicted=None, p_value=None, tau=0.0, q=q, p_q=None, i2=0.0)
     from scipy.special import chdtrc, stdtr  # slow to import, and only comparisons need it
 
     factor = max(1.0, _scatter(y, variance, tau2) / (k - 1))
@@ -76,7 +76,16 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
     p_value = 2 * float(stdtr(k - 1, -abs(mean) / error))
     i2 = max(0.0, 1 - (k - 1) / q) if q > 0 else 0.0
     interval = Interval(mean - reach, mean + reach, "Hartung-Knapp")
-    return Pooled(mean, interval, predicted, p_value, math.sqrt(tau2), q, float(chdtrc(k - 1, q)), i2)
+    return Pooled(
+        mean,
+        interval,
+        predicted=predicted,
+        p_value=p_value,
+        tau=math.sqrt(tau2),
+        q=q,
+        p_q=float(chdtrc(k - 1, q)),
+        i2=i2,
+    )
 
 
 def _scatter(y: Floats, variance: Floats, tau2: float) -> float:

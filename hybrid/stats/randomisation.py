@@ -75,7 +75,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
     """Apply `randomisation` to rows with equal clusters and strata."""
     value_a, value_b = value_of(rows_a, combination), value_of(rows_b, combination)
     if value_a is None or value_b is None:
-        return Randomisation(None, None, 0, 0, False, 0)
+        return Randomisation(None, None, rearrangements=0, as_far=0, exact=False, clusters=0)
     moved = np.stack([rows_b.numerator - rows_a.numerator, rows_b.denominator - rows_a.denominator], axis=1)
     differ = moved.any(axis=1)
     units, cluster = np.unique(rows_a.cluster[differ], return_inverse=True)
@@ -109,7 +109,9 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
     count = 2**clusters if exact else draws
     # Drawn rearrangements exclude the given one, which counts as well.
     p_value = as_far / count if exact else (as_far + 1) / (count + 1)
-    return Randomisation(value_b - value_a, p_value, count, as_far, exact, clusters)
+    return Randomisation(
+        value_b - value_a, p_value, rearrangements=count, as_far=as_far, exact=exact, clusters=clusters
+    )
 
 
 def _values(above: Floats, below: Floats, least: float, combination: Combine) -> Floats:

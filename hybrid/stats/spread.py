@@ -48,7 +48,7 @@ def spread(values: Sequence[float], level: float = 0.95) -> Spread:
     # A rounded mean of equal floats may differ from them; clamp it.
     mean = min(high, max(low, math.fsum(values) / len(values)))
     if len(values) == 1:
-        return Spread(1, mean, None, low, high, None)
+        return Spread(1, mean, sd=None, low=low, high=high, interval=None)
     sd = statistics.stdev(values) if low < high else 0.0
     half = quantile_of(len(values) - 1, tail) * sd / math.sqrt(len(values))
-    return Spread(len(values), mean, sd, low, high, Interval(mean - half, mean + half, OVER_RUNS))
+    return Spread(len(values), mean, sd=sd, low=low, high=high, interval=Interval(mean - half, mean + half, OVER_RUNS))

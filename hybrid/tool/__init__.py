@@ -36,6 +36,7 @@ from hybrid.tool.base import ReducedPrecision as ReducedPrecision
 from hybrid.tool.base import Request as Request
 from hybrid.tool.base import Stages as Stages
 from hybrid.tool.base import Tool as Tool
+from hybrid.tool.base import json_of_args as json_of_args
 
 if TYPE_CHECKING:
     from hybrid.tool.args import Args as Args

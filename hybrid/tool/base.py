@@ -170,7 +170,7 @@ class Provenance:
     # The hub id, or the Python package that contains them.
     weights: str
     licence: str
-    # Collections of images, as `hybrid.tool.image_sets` names them; empty if they were not published.
+    # Collections of images, as `hybrid.running.permissions` names them; empty if they were not published.
     trained_on: tuple[str, ...]
     non_commercial: bool = False
 
@@ -392,3 +392,8 @@ class Tool(_Tuples):
                 for item in error.errors()
             )
             raise ToolError(f"wrong arguments for {self.card.name}: {wrong}"[:500], Fault.BAD_ARGUMENTS) from error
+
+
+def json_of_args(args: Mapping[str, Json] | Args) -> dict[str, Json]:
+    """Return arguments as JSON, as they are recorded: those of an object without the ones that are None."""
+    return dict(args) if isinstance(args, Mapping) else args.model_dump(mode="json", exclude_none=True)

@@ -160,7 +160,9 @@ def choose(
     """Return the specialists' choice at `place`, counted from 0. Raises `Abstained` if it is None."""
     if place is None:
         raise Abstained
-    return SpecialistAnswer(f"Answer: ({LETTERS[place]})", tool, finding, place, sure, on_card)
+    return SpecialistAnswer(
+        f"Answer: ({LETTERS[place]})", tool, finding=finding, choice=place, sure=sure, on_card=on_card
+    )
 
 
 def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> SpecialistAnswer:

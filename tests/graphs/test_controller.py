@@ -3,9 +3,13 @@
 import json
 from typing import Any
 
-from graphs._controller_texts import TEXTS
+import pytest
+
+from graphs.controller import TEXTS
 from hybrid.config import Limits
 from hybrid.core.types import Fault, Outcome
+from hybrid.solving.coordinates import frame_named
+from hybrid.tool import Args
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
 WHOLE = {"images": ["img:1"]}
@@ -58,3 +62,42 @@ async def test_readable_and_unreadable_calls_of_one_message_are_all_answered(
     assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == ids
     assert asker.faults(reply) == {Fault.BAD_ARGUMENTS: 1, Fault.BUDGET: 2}
     assert reply.usage.tool_calls == 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "region", "count"),
+    [
+        ("pixels", {"x0": 0, "y0": 0, "x1": 20, "y1": "20"}, 1),
+        # A region of whole sides has no coordinates to convert.
+        ("fractions", None, 1),
+        # Numbers that the conversion changes are validated once more, in pixels.
+        ("fractions", {"x0": 0, "y0": 0, "x1": 0.5, "y1": "0.5"}, 2),
+    ],
+)
+async def test_the_arguments_of_a_call_are_validated_once(
+    frame: str, region: Any, count: int, asker: Any, completion: Any, tool_call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate, validated = Args.model_validate, []
+
+    def count_validation(cls: type[Args], *args: Any, **options: Any) -> Args:
+        validated.append(cls.__name__)
+        return validate.__func__(cls, *args, **options)  # type: ignore[attr-defined, no-any-return]
+
+    monkeypatch.setattr(Args, "model_validate", classmethod(count_validation))
+    arguments = {**WHOLE, "box": region} if region else WHOLE
+    replies = completion("", tool_call("crop", arguments)), completion("(A)")
+    reply = await asker(*replies, frame=frame_named(frame))
+    (step,) = (step for step in reply.steps if step.kind == "tool")
+    assert (step.fault, validated) == (None, ["CropArgs"] * count)
+
+
+async def test_a_box_that_is_empty_in_pixels_is_refused_in_the_words_of_the_tool(
+    asker: Any, completion: Any, tool_call: Any
+) -> None:
+    """Rounding to whole pixels may leave nothing of a box that was sound as the model wrote it."""
+    replies = completion("", tool_call("crop", box(0.5, 0.5, 0.5001, 0.9))), completion("(A)")
+    reply = await asker(*replies, frame=frame_named("fractions"))
+    asker.exact(reply)
+    assert asker.faults(reply) == {Fault.BAD_ARGUMENTS: 1}
+    (text,) = asker.adversary.tool_texts()
+    assert text == ("Error: bad_arguments: wrong arguments for crop: box: Value error, a box needs x0 < x1 and y0 < y1")

@@ -53,7 +53,7 @@ FAULTY = tool_source(
 )
 WITH_THE_TOOL = (
     "-c",
-    "import sys, pathlib; from hybrid import cli; from hybrid.plugins import registry as r; "  # noqa: ISC004
+    "import sys, pathlib; from hybrid import cli; from hybrid.plugins import discovery as r; "  # noqa: ISC004
     "r.add_search_path([pathlib.Path(sys.argv.pop(1))], '--path'); cli.main()",
 )
 HANGING = ("hang", "hold")

@@ -24,7 +24,7 @@ from hybrid.plugins.registry import load, names
 from hybrid.serving.service import CachedTools
 from hybrid.solving.call_tool import find_tool
 from hybrid.solving.evidence import finding_parts
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 
 CANARY = "canary-zq81"
 HOSTILE = (

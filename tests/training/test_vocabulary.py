@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.models.embedded import CHECKPOINT
+from hybrid.models.providers.embedded import CHECKPOINT
 from training.lessons import rendered
 from training.vocabulary import ASSISTANT, END, tokenizer
 

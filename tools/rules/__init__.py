@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from hybrid.core.errors import HybridError, NoBackend, ToolError
 from hybrid.core.types import LETTERS, Finding, Json, Kind, Prompt
@@ -24,6 +25,9 @@ from hybrid.solving.solver import SolverContext
 from hybrid.solving.trust import claimed_by
 from hybrid.tool import Tool
 from hybrid.tool.rules import SpecialistAnswer
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 
 def has_rule(prompt: Prompt) -> bool:
@@ -61,7 +65,7 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
 async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
     """Return the answer of one rule. Raises as `ask_specialists`."""
 
-    async def call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> Finding:
+    async def call(name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
         """Call a tool, if the rule names it. An oracle's answer ends the rule."""
         if name not in entry.rule.tools:
             allowed = ", ".join(entry.rule.tools) or "none"

@@ -105,7 +105,9 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
         if not faults and isinstance(flags, list) and clue_views(flags) != views:
             log.warning("%s: contains_bbox %s does not give the views %s of %s", row.where, flags, views, CLUES)
         valid_starts = {name: start for name, start in starts.items() if not isinstance(start, DataError)}
-        read_entries.append(Entry(row, identity, task, views, valid_starts, str(faults[0]) if faults else ""))
+        read_entries.append(
+            Entry(row, identity, task=task, clues=views, starts=valid_starts, fault=str(faults[0]) if faults else "")
+        )
     if not any(entry.task for entry in read_entries):
         raise DataError(read_entries[0].fault)
     return tuple(read_entries)

@@ -17,10 +17,10 @@ from typing import cast
 
 from hybrid.answers.base import Parsed, undecided
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.rows import check_one, lost, rows
 from hybrid.benchmarks._shared.scores import score_of
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, ScoreOptions, Source, present, show
+from hybrid.benchmarks.card import ratios
 from hybrid.benchmarks.mm_sap.columns import SETS, set_in, set_of
 from hybrid.benchmarks.mm_sap.data import columns_of, paths, variants_of
 from hybrid.benchmarks.mm_sap.metrics import (

@@ -19,10 +19,10 @@ from pathlib import Path
 from hybrid.answers.letters import parse_letter
 from hybrid.answers.yes_no import parse_yes_no
 from hybrid.benchmarks._shared.paths import inside
-from hybrid.benchmarks._shared.ratios import ratios
 from hybrid.benchmarks._shared.rows import lost
 from hybrid.benchmarks._shared.scores import score_kept, score_reply
 from hybrid.benchmarks.base import AS_PAPERS, Benchmark, Prediction, ScoreOptions, Source, show
+from hybrid.benchmarks.card import ratios
 from hybrid.benchmarks.mvp_bench.data import (
     ROTATIONS,
     SINGLE_RUN,

@@ -149,7 +149,9 @@ def _choice(
 ) -> PairQuestion:
     order = [int(k) for k in rng.permutation(len(options))]
     image = "e" if kind == "mcq-e" else "concat"
-    return PairQuestion(kind, level, image, text, tuple(options[k] for k in order), order.index(right))
+    return PairQuestion(
+        kind, level, image=image, text=text, options=tuple(options[k] for k in order), right=order.index(right)
+    )
 
 
 def _text(question: PairQuestion, shift: int = 0) -> tuple[str, str]:

@@ -336,5 +336,13 @@ def reader_of(
     index = index_of(folder, path, columns, task, rows)
     images_root = source.images_root or folder
     return QuestionReader(
-        folder, images_root, table, layout, columns, index, texts, rows_a_unit=rows, has_answers=has_answers
+        folder,
+        images_root,
+        table=table,
+        layout=layout,
+        columns=columns,
+        index=index,
+        texts=texts,
+        rows_a_unit=rows,
+        has_answers=has_answers,
     )

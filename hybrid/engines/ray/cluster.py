@@ -32,17 +32,9 @@ from hybrid.core.repetitions import word_of
 from hybrid.display.notes import tell
 from hybrid.engines.ray.messages import NodeCode
 from hybrid.models.providers import IN_PROCESS, PROVIDERS
-from hybrid.plugins.registry import (
-    KINDS,
-    TOOLS,
-    add_search_path,
-    folders,
-    load,
-    outside,
-    outside_folders,
-    package_of_solver,
-)
-from hybrid.running.invocation import invocation
+from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, folders, outside, outside_folders
+from hybrid.plugins.registry import load, package_of_solver
+from hybrid.running.identity import invocation
 from hybrid.running.resolve import ResolvedRun
 from hybrid.serving.sources import code_hash_of_plugin, plugin_code_hashes
 

@@ -169,7 +169,13 @@ class RayEngine:
         request = QuestionRequest(next(self._numbers), visible_question, solver, partner, tuple(logged))
         captions, notices = run.resources.captions or RunCaptions(), run.service.notices
         handler = QuestionHandler(
-            self._meter, captions, self.shelf, self._replies, logged, notices, self._tools_when_started
+            self._meter,
+            captions,
+            shelf=self.shelf,
+            replies=self._replies,
+            logged_replies=logged,
+            notices=notices,
+            start_tools=self._tools_when_started,
         )
         end: Attempt | QuestionFailure | None = None
         try:

@@ -37,8 +37,7 @@ from hybrid.interface.findings import wait_for
 from hybrid.models.chat_completions.wire import is_loopback
 from hybrid.models.credentials import keep_address, keep_words
 from hybrid.models.images import ImageEncoder, ImageRules
-from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
-from hybrid.serving.service import CachedTools
+from hybrid.serving.service import CachedTools, ForeignServer, ForeignTools
 from hybrid.tool import Args, Tool
 
 # The package logs a traceback for every invalid line of a server; errors that end a call are reported by hybrid.
@@ -374,4 +373,6 @@ def finding_of(
     value = data.get("confidence")
     is_confidence = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
     refs = tuple(ImageRef("", image, images[0].name if images else None) for image in stored)
-    return Finding(text, data, float(value) if is_confidence else 0.0, foreign.BACKEND, version, refs)
+    return Finding(
+        text, data, float(value) if is_confidence else 0.0, backend=foreign.BACKEND, version=version, images=refs
+    )

@@ -26,7 +26,7 @@ from hybrid.core.errors import DataError, UsageError
 from hybrid.core.secrets import redact
 from hybrid.core.types import Json
 from hybrid.models.toolspec import spec
-from hybrid.serving.foreign_tools import ForeignServer, ForeignTool
+from hybrid.serving.service import ForeignServer, ForeignTool
 from hybrid.tool import Card, Tool
 from hybrid.tool.args import args_of_schema
 

@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hybrid.config import ModelSettings
-from hybrid.core.errors import Outage, UsageError, is_out_of_memory
+from hybrid.core.errors import Outage, UsageError, importable, is_out_of_memory, needs_package
 from hybrid.core.images import ImageStore
 from hybrid.core.messages import AssistantMessage, End, ImagePart, Message, SentImage, TokenUsage, ToolMessage, parts_of
 from hybrid.core.off_loop import work_on_text
 from hybrid.core.repetitions import seed_of_repetition
 from hybrid.core.timing import waiting
 from hybrid.core.types import Json, StoredImage
-from hybrid.display.loading import loading
+from hybrid.display.notes import loading
 from hybrid.models.base import CallKey, ModelRefused
 from hybrid.models.chat_completions.codec import calls_of
-from hybrid.models.images import arrange, scaled
+from hybrid.models.images import DecodedPictures, arrange
 from hybrid.models.in_process import generation
 from hybrid.models.providers import given_options
 from hybrid.models.text_protocol import as_text, with_calls
@@ -47,6 +47,13 @@ Begun = asyncio.Future[None]
 Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
 
 
+def refuse_without_local(name: str) -> None:
+    """Raise `UsageError` for a model in this process if a package for loading its weights is not installed."""
+    for package in ("torch", "transformers"):
+        if not importable(package):
+            raise UsageError(needs_package(f"--model {name}", package))
+
+
 class HuggingFaceChat:
     """A `ChatModel` over `AutoModelForImageTextToText` and `AutoProcessor`.
 
@@ -60,7 +67,7 @@ class HuggingFaceChat:
         self.name = name
         self._where = name.partition(":")[2]
         self._settings = settings
-        self._store = store
+        self._pictures = DecodedPictures(store, settings.max_pixels)
         self._tools_offered = ToolsOffered()
         self._dtype, self._batch = _extra(settings)
         self._most = self._batch
@@ -233,7 +240,7 @@ class HuggingFaceChat:
                     content.append({"type": "text", "text": part})
                     continue
                 image = part.ref.image
-                picture = scaled(self._store, image, self._settings.max_pixels)
+                picture = self._pictures.picture(image)
                 sent_image = StoredImage(image.sha256, picture.width, picture.height, image.media_type)
                 sent.append(SentImage(part.ref.name, image, sent_image))
                 content.append({"type": "image", "image": picture})

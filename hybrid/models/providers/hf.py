@@ -8,7 +8,7 @@ from hybrid.config import ModelSettings
 from hybrid.core.errors import UsageError
 from hybrid.core.images import ImageStore
 from hybrid.models.base import ChatModel
-from hybrid.models.in_process import refuse_without_local
+from hybrid.models.in_process.chat import HuggingFaceChat, refuse_without_local
 
 
 def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatModel:
@@ -27,8 +27,6 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
             "or a repository of the hub as hf:OWNER/NAME"
         )
     refuse_without_local(name)
-    from hybrid.models.in_process.chat import HuggingFaceChat
-
     return HuggingFaceChat(name, settings, store)
 
 

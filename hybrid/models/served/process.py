@@ -25,8 +25,7 @@ from weakref import WeakKeyDictionary
 
 from hybrid.core.images import home
 from hybrid.core.secrets import redact
-from hybrid.display.loading import loads
-from hybrid.display.notes import tell
+from hybrid.display.notes import loads, tell
 from hybrid.models.base import ModelRefused
 from hybrid.models.served.commands import KINDS, ServerCommand
 from hybrid.models.served.logs import LOG_FOLDER, SERVER_LOG

@@ -39,8 +39,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import ALL_PAIRS
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import QUESTIONS, Result, adjusted
-from hybrid.scoring.score import AnyQuestions
-from hybrid.scoring.table import answered
+from hybrid.scoring.score import AnyQuestions, answered
 from hybrid.stats import ends_of
 from hybrid.stats.kappa import kappa, shared_mistakes
 

@@ -31,18 +31,19 @@ that it answers; for the others the section only gives values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from hybrid.core.types import Metric
 from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import family_of_pair
 from hybrid.scoring.groups import role
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import QUESTIONS, Family, Result, adjusted, contrasted, unit_of
-from hybrid.scoring.table import answered
+from hybrid.scoring.score import answered
 
 NAME = "answered"
 SPOKEN, SILENT, BOTH = "the specialists answer", "they give no answer", "both answer"
@@ -91,11 +92,11 @@ def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterato
 
     There are no rows if the part has no value of this metric, which the conclusion compares with that of all questions.
     """
-    metrics, names = part.headline(part.rule), (part.solvers[0].solver, part.solvers[1].solver)
+    metrics = part.headline(part.rule)
     if metrics is None or metrics[0].name != metric:
         return
     a, b = metrics
-    row = Result(NAME, "difference", unit_of(metrics), None, *names, a.name, group, a.n, none=part.rule)
+    row = _row_of(part, "difference", metrics, group)
     if tested:
         yield contrasted(row, a, b, part.untested(metrics))[0]
         yield replace(row, quantity="value a", value=a.value)
@@ -106,14 +107,30 @@ def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterato
         yield replace(count_row, value=float(len(ids)))
 
 
+def _row_of(part: Overlap, quantity: str, metrics: Sequence[Metric], group: str) -> Result:
+    """Return a row without a value about the two solvers of some questions."""
+    first, second = part.solvers[0], part.solvers[1]
+    return Result(
+        NAME,
+        quantity,
+        unit_of(metrics),
+        None,
+        a=first.solver,
+        b=second.solver,
+        metric=metrics[0].name,
+        group=group,
+        n=metrics[0].n,
+        none=part.rule,
+    )
+
+
 def _split_rows(overlap: Overlap, group: str = "") -> Iterator[Result]:
     """Yield the two parts of the difference, if either solver left a question unanswered."""
     metrics = overlap.headline(overlap.rule)
     parts = overlap.split_by_answering(overlap.rule) if metrics and np.any(overlap.unanswered) else None
     if metrics is None or parts is None:
         return
-    names, metric = (overlap.solvers[0].solver, overlap.solvers[1].solver), metrics[0]
-    row = Result(NAME, ANSWERING, unit_of(metrics), None, *names, metric.name, group, metric.n, none=overlap.rule)
+    row = _row_of(overlap, ANSWERING, metrics, group)
     untested = overlap.untested(metrics)
     for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
         yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]

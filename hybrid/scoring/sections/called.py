@@ -23,20 +23,35 @@ answers in its conversation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from hybrid.scoring.attempt_facts import facts_of
-from hybrid.scoring.called_questions import call_share
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import Family, Result, adjusted
-from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Floats, answered
+from hybrid.scoring.score import Floats, Scored, answered
 from hybrid.stats import difference_apart, ends_of, mean_interval
+
+
+def call_share(comparison: Comparison, hybrid: Scored, ids: Iterable[str], *, repeated: bool = True) -> Floats:
+    """Return for each question the share of repetitions in which a tool answered a call; failed calls do not count.
+
+    Without `repeated` only the first repetition is read. nan if no repetition has a readable trace.
+    """
+    repetitions = comparison.repetitions(hybrid) if repeated else (hybrid,)
+    verdicts = [outputs_by_question(scored) for scored in repetitions]
+
+    def share(identity: str) -> float:
+        traced = [of[identity] for of in verdicts if identity in of and not of[identity].no_trace]
+        return sum(bool(verdict.tools) for verdict in traced) / len(traced) if traced else np.nan
+
+    return np.array([share(identity) for identity in ids], float)
+
 
 NAME: Final = "called"
 WHERE_CALLED, WHERE_NOT = "specialists right where called", "specialists right where not called"

@@ -89,7 +89,7 @@ def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, g
         return None
     low, high = (None if end is None else end - guess.value for end in ends_of(interval(metric)))
     above, name = metric.value - guess.value, metric.name
-    return Result(NAME, ABOVE, unit, above, solver, "", name, group, metric.n, low, high)
+    return Result(NAME, ABOVE, unit, above, a=solver, b="", metric=name, group=group, n=metric.n, low=low, high=high)
 
 
 def _by_task(comparison: Comparison, guesses: Mapping[str, Guess]) -> Iterator[Result]:

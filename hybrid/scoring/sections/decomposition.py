@@ -62,8 +62,8 @@ from hybrid.scoring.findings import OutputVerdict, outputs_by_question
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, Result, gated
+from hybrid.scoring.score import Floats, answered
 from hybrid.scoring.sections import results
-from hybrid.scoring.table import Floats, answered
 from hybrid.stats import Interval, combine, contrast, ends_of, interval
 
 NAME: Final = "decomposition"
@@ -101,10 +101,38 @@ class Term:
 
 WRONG_ALONE, RIGHT_ALONE = "P(wrong alone)", "P(right alone)"
 TERMS: Final = (
-    Term(PARTS[0], WRONG_ALONE, "P(call | wrong alone)", "P(right with tools | call, wrong alone)", False, True),
-    Term(PARTS[1], WRONG_ALONE, "P(no call | wrong alone)", "P(right with tools | no call, wrong alone)", False, False),
-    Term(PARTS[2], RIGHT_ALONE, "P(call | right alone)", "P(wrong with tools | call, right alone)", True, True),
-    Term(PARTS[3], RIGHT_ALONE, "P(no call | right alone)", "P(wrong with tools | no call, right alone)", True, False),
+    Term(
+        PARTS[0],
+        WRONG_ALONE,
+        policy="P(call | wrong alone)",
+        quality="P(right with tools | call, wrong alone)",
+        right=False,
+        call=True,
+    ),
+    Term(
+        PARTS[1],
+        WRONG_ALONE,
+        policy="P(no call | wrong alone)",
+        quality="P(right with tools | no call, wrong alone)",
+        right=False,
+        call=False,
+    ),
+    Term(
+        PARTS[2],
+        RIGHT_ALONE,
+        policy="P(call | right alone)",
+        quality="P(wrong with tools | call, right alone)",
+        right=True,
+        call=True,
+    ),
+    Term(
+        PARTS[3],
+        RIGHT_ALONE,
+        policy="P(no call | right alone)",
+        quality="P(wrong with tools | no call, right alone)",
+        right=True,
+        call=False,
+    ),
 )
 
 
@@ -258,7 +286,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
         f"{unread} without a readable trace" if unread else "",
         f"{failed} with calls that all ended in faults count as without a call" if failed else "",
     )
-    row = Result(NAME, GAIN, FRACTION, None, alone, group.hybrid.solver, none=comparison.rule)
+    row = Result(NAME, GAIN, FRACTION, None, a=alone, b=group.hybrid.solver, none=comparison.rule)
     section_rows = [*rows_of(replace(row, note="; ".join(filter(None, notes))), all_questions, averaging)]
     # Gain and harm with a call by set of called tools; they add up to the parts over all.
     tool_sets = sorted(
@@ -290,7 +318,12 @@ def _questions(shared: Overlap, verdicts: Sequence[Mapping[str, OutputVerdict]])
     for place, (identity, task, unit, right) in enumerate(facts):
         repeats = [
             ToolQuestion(
-                *(identity, task, unit, right, float(correct[at[place]]), heard_of[identity].tools),
+                identity,
+                task,
+                unit,
+                alone=right,
+                with_tools=float(correct[at[place]]),
+                tools=heard_of[identity].tools,
                 answered=bool(alone[place] and has_answer[at[place]]),
             )
             for correct, has_answer, at, heard_of in columns

@@ -43,7 +43,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import OTHER_METRICS, adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, contrasted, unit_of
-from hybrid.scoring.table import answered
+from hybrid.scoring.score import answered
 
 NAME = "differences"
 # Maximum number of differences named in the text; the chart shows all.
@@ -88,7 +88,18 @@ def _compared(
         metric for name in names for metric in comparison.named(name).metrics if metric.name == metrics[0].name
     )
     unit = FRACTION if group else unit_of(same_metric)
-    bare = Result(NAME, "difference", unit, None, *names, metrics[0].name, group, metrics[0].n, none=part.rule)
+    bare = Result(
+        NAME,
+        "difference",
+        unit,
+        None,
+        a=names[0],
+        b=names[1],
+        metric=metrics[0].name,
+        group=group,
+        n=metrics[0].n,
+        none=part.rule,
+    )
     yield from contrasted(bare, metrics[0], metrics[1], part.untested(metrics))
     if with_counts:
         (a, b), (says_a, says_b) = part.correct(), (answered(answer) for answer in part.answer)

@@ -26,6 +26,7 @@ picture. Every row covers the questions that both cells have; `pictures alone` o
 
 from __future__ import annotations
 
+from hybrid.scoring.attempt_facts import lacks_pictures, questions_with_pictures
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import EFFECTS, family_of_tasks
@@ -33,7 +34,6 @@ from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import lacks_pictures, questions_with_pictures
 
 NAME = "effects"
 RESULT, LOOP, ORACLE, WORDS = "result effect", "loop effect", "oracle", "other words"

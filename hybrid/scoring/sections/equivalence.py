@@ -26,9 +26,9 @@ from typing import Final
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import family_of_pair
+from hybrid.scoring.parts import ToolEffect, tool_effects
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.tally import OTHER
-from hybrid.scoring.tool_effects import ToolEffect, tool_effects
 from hybrid.stats import ends_of, equivalence
 
 NAME: Final = "equivalence"

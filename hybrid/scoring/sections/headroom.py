@@ -22,8 +22,8 @@ from typing import Final
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.parts import GAIN, ToolEffect, tool_effects
 from hybrid.scoring.result import Result, with_interval
-from hybrid.scoring.tool_effects import GAIN, ToolEffect, tool_effects
 from hybrid.stats import detectable
 
 NAME: Final = "headroom"

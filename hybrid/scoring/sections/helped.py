@@ -19,7 +19,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.parts import parts
 from hybrid.scoring.result import Result
-from hybrid.scoring.table import answered
+from hybrid.scoring.score import answered
 
 NAME = "helped"
 VERDICTS = ("right", "partly right", "wrong", "no answer")

@@ -42,7 +42,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             if metrics is None:
                 continue
             a, b = metrics
-            row = Result(NAME, "difference", FRACTION, None, part.solver, group.hybrid.solver, a.name, n=a.n)
+            row = Result(NAME, "difference", FRACTION, None, a=part.solver, b=group.hybrid.solver, metric=a.name, n=a.n)
             untested = shared.untested(metrics)
             one_sided = None
             if untested is None:

@@ -54,8 +54,7 @@ from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.regions import Look, Place, Target, annotated, covers, look_covers, looks_of
 from hybrid.scoring.result import Family, Result, adjusted, contrasted
-from hybrid.scoring.score import Scored
-from hybrid.scoring.table import Floats
+from hybrid.scoring.score import Floats, Scored
 from hybrid.stats import difference_apart, ends_of
 
 NAME: Final = "places"

@@ -32,10 +32,10 @@ from typing import Final
 from hybrid.core.types import Metric
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.parts import EFFECTS, ToolEffect, tool_effects
 from hybrid.scoring.result import FRACTION, Family, Result, adjusted
 from hybrid.scoring.sections.equivalence import HANGS
 from hybrid.scoring.tally import OTHER
-from hybrid.scoring.tool_effects import EFFECTS, ToolEffect, tool_effects
 from hybrid.stats import Pooled, contrast, ends_of, pooled_effect
 
 NAME: Final = "pooled"

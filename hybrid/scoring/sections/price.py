@@ -35,9 +35,8 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import FRACTION, Family, Result, adjusted, contrasted
-from hybrid.scoring.score import Scored
+from hybrid.scoring.score import Floats, Scored
 from hybrid.scoring.sections.unchanged import spent_on
-from hybrid.scoring.table import Floats
 from hybrid.stats import ratio_interval
 
 NAME: Final = "price"

@@ -33,9 +33,9 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         changed = [key for key in names if settings_a.get(key) != settings_b.get(key)]
         changes = "; ".join(f"{key}: {settings_a.get(key, '-')} -> {settings_b.get(key, '-')}" for key in changed)
         note = f"asked with other settings ({changes})" if changes else ""
-        yield Result(NAME, "shared", QUESTIONS, float(len(of_a & of_b)), *pair, note=note)
+        yield Result(NAME, "shared", QUESTIONS, float(len(of_a & of_b)), a=pair[0], b=pair[1], note=note)
         for name, count in (("only a", len(of_a - of_b)), ("only b", len(of_b - of_a)), ("failed", failed)):
-            yield Result(NAME, name, QUESTIONS, float(count), *pair)
+            yield Result(NAME, name, QUESTIONS, float(count), a=pair[0], b=pair[1])
 
 
 SECTION = statistic(rows, order=40)

@@ -30,13 +30,13 @@ from typing import Final
 
 import numpy as np
 
-from hybrid.scoring.called_questions import call_share
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import Family, Result, adjusted, contrasted
-from hybrid.scoring.table import Floats
+from hybrid.scoring.score import Floats
+from hybrid.scoring.sections.called import call_share
 from hybrid.stats import difference_apart, ends_of
 
 NAME: Final = "selection"

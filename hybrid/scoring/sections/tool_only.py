@@ -38,7 +38,7 @@ from hybrid.scoring.groups import repeated_as, role
 from hybrid.scoring.model_settings import draws_answers
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
-from hybrid.scoring.table import Floats
+from hybrid.scoring.score import Floats
 
 NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"

@@ -40,9 +40,8 @@ from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import Result
-from hybrid.scoring.score import Scored
+from hybrid.scoring.score import Flags, Floats, Scored
 from hybrid.scoring.sections.cost import COSTS
-from hybrid.scoring.table import Flags, Floats
 from hybrid.stats import ratio_interval
 
 NAME: Final = "unchanged"

@@ -97,7 +97,7 @@ def _perfect(comparison: Comparison, oracle: Scored, against: Scored, hybrid: Sc
         return
     a, b = metrics
     unit = unit_of(metrics)
-    row = Result(NAME, PERFECT, unit, None, against.solver, hybrid.solver, n=a.n, none=comparison.rule)
+    row = Result(NAME, PERFECT, unit, None, a=against.solver, b=hybrid.solver, n=a.n, none=comparison.rule)
     if reason := shared.untested(metrics):
         difference = None if a.value is None or b.value is None else b.value - a.value
         yield replace(row, value=difference).noted(UNTESTED[reason])

@@ -24,7 +24,7 @@ from hybrid.config import ServiceOptions
 from hybrid.core.errors import HybridError, WeightsError
 from hybrid.core.images import home
 from hybrid.display.notes import tell
-from hybrid.plugins.registry import looked_in
+from hybrid.plugins.discovery import looked_in
 from hybrid.serving.channel import LoopChannel
 from hybrid.serving.executor import error_of
 from hybrid.serving.jobs import Job, Worker, judge

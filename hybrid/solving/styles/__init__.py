@@ -12,10 +12,10 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hybrid.config import RunConfig, own_frame
 from hybrid.core.errors import DataError, Fault, ToolError, UsageError, did_you_mean
@@ -41,8 +41,11 @@ from hybrid.models.text_protocol import as_text, with_calls
 from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from hybrid.tool import Tool
+
+if TYPE_CHECKING:
+    from hybrid.tool import Args
 
 FOLDER: Final = Path(__file__).parent
 PLAIN_NAME: Final = "plain"
@@ -206,15 +209,15 @@ class Style:
         other_repairs = [repair for repair in repairs if repair != COORDINATES]
         return images, args, (*([LEFT_OUT] if self.index and reference in (None, "") else []), *other_repairs)
 
-    def enlarged(self, args: dict[str, Json]) -> dict[str, Json]:
+    def enlarged(self, args: Args) -> Args:
         """Return the arguments, whose box is in pixels, with the scale that enlarges the region to the style's size."""
-        box: Any = args.get("box")
-        if not (self.factor and isinstance(box, Mapping)):
+        box: Any = getattr(args, "box", None)
+        if not self.factor or box is None:
             return args
-        sides = [max(1, math.ceil(abs(box[f"{axis}1"] - box[f"{axis}0"]))) for axis in "xy"]
+        sides = [max(1, math.ceil(abs(getattr(box, f"{axis}1") - getattr(box, f"{axis}0")))) for axis in "xy"]
         across, down = Resizing(self.factor, self.least_pixels, self.most_pixels).size(sides[0], sides[1])
         scale = math.sqrt(across * down / (sides[0] * sides[1]))
-        return {**args, "scale": round(min(8.0, max(0.1, scale)), 4)}
+        return args.model_copy(update={"scale": round(min(8.0, max(0.1, scale)), 4)})
 
     def result_parts(self, finding: Finding, derived: Sequence[str]) -> tuple[Part, ...]:
         """Return the result for the model; the last of `derived` is its picture."""

@@ -8,7 +8,8 @@ import pytest
 import hybrid
 from hybrid.benchmark import AS_PAPERS, Benchmark, BrokenQuestion, Exchange, Outcome, Prompt, Question, Reply, Source
 from hybrid.core.images import ImageStore
-from hybrid.plugins.registry import add_search_path, load
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import load
 
 add_search_path([Path(__file__).parents[1]], __file__)
 

@@ -17,7 +17,8 @@ from safetensors.torch import load_file, save_file
 
 from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.core.errors import HybridError, WeightsError
-from hybrid.plugins.registry import add_search_path, load
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import load
 from hybrid.serving.contract import breaches
 from hybrid.serving.input_check import chart, run_probes
 from hybrid.serving.loader import LoadedBackend, Loader

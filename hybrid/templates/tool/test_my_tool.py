@@ -7,7 +7,8 @@ import pytest
 
 from hybrid.config import BackendChoice, ServiceOptions
 from hybrid.core.errors import NoBackend
-from hybrid.plugins.registry import add_search_path, load
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import load
 from hybrid.serving.contract import breaches
 from hybrid.serving.known_answers import failures, run_checks
 from hybrid.serving.loader import Loader

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.benchmarks._shared.ratios import ratios
-from hybrid.benchmarks.card import MetricCard, Ratio
+from hybrid.benchmarks.card import MetricCard, Ratio, ratios
 from hybrid.core.types import Outcome, Score
 from hybrid.plugins.registry import load, names
 from tests.tables import cases

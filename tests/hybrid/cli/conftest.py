@@ -11,8 +11,9 @@ import pytest
 
 from bench._chat_server import chat_server
 from hybrid.config.command_options import PATH
-from hybrid.plugins import registry as plugins
-from hybrid.plugins.registry import KINDS, load
+from hybrid.plugins import discovery as plugins
+from hybrid.plugins.discovery import KINDS
+from hybrid.plugins.registry import load
 from tests.finished_runs import Command, Words, run_command
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -6,8 +6,8 @@ import pytest
 
 from hybrid.cli._progress import Bars, format_usage
 from hybrid.core.types import Usage
-from hybrid.display.loading import OTHER_BARS, loading, loads
-from hybrid.running.progress import Progress
+from hybrid.display.notes import OTHER_BARS, loading, loads
+from hybrid.running.engine import Progress
 from tests.tables import cases
 
 

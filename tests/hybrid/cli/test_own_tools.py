@@ -14,8 +14,9 @@ from PIL import Image
 
 from hybrid.config import ServiceOptions
 from hybrid.core.errors import UsageError
-from hybrid.plugins import registry as plugins
-from hybrid.plugins.registry import add_search_path, described_by, load, loaded, names, outside
+from hybrid.plugins import discovery as plugins
+from hybrid.plugins.discovery import add_search_path, outside
+from hybrid.plugins.registry import described_by, load, loaded, names
 from hybrid.serving.contract import breaches
 from tests.finished_runs import Command, Words
 from tests.tables import cases
@@ -213,7 +214,8 @@ def test_what_it_imports_and_not_where_it_lies_is_its_code(tool_folder: Path, tm
 
     def code(folder: Path) -> str:
         program = (
-            "from pathlib import Path; from hybrid.plugins.registry import described_by, load, add_search_path;"
+            "from pathlib import Path; from hybrid.plugins.discovery import add_search_path;"
+            "from hybrid.plugins.registry import described_by, load;"
             "from hybrid.serving.sources import code_of;"
             f"add_search_path([Path({str(folder)!r})], ''); print(code_of(load('tools', 'redness')))"
         )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
-from hybrid.plugins.registry import KINDS, add_search_path, load, names
+from hybrid.plugins.discovery import KINDS, add_search_path
+from hybrid.plugins.registry import load, names
 from hybrid.running.resolve import prepare
 from hybrid.serving import supervisor
 from hybrid.serving.described import ProcessDescriber

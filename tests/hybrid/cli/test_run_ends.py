@@ -155,7 +155,7 @@ def test_a_run_that_is_being_written_can_be_scored_and_not_written(
 
 SLOW_TO_END = """
 import asyncio, signal, sys
-from hybrid.running.signals import until_signal
+from hybrid.running.process import until_signal
 
 async def work():
     print("works", flush=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hybrid.plugins.registry import add_search_path
+from hybrid.plugins.discovery import add_search_path
 from tests.finished_runs import Command
 
 pytestmark = [pytest.mark.usefixtures("tools_as_they_were"), pytest.mark.system]

@@ -3,7 +3,7 @@
 import io
 import logging
 
-from hybrid.cli._streams import RedactedStream, redact_logs
+from hybrid.cli._output import RedactedStream, redact_logs
 from hybrid.core.secrets import REDACTED, keep_secret
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hybrid.core.option_rotation import rotated, unrotated_note, with_rotations
 from hybrid.core.types import LETTERS, Kind, Outcome, Question, Score
-from hybrid.scoring.rotation import rotation_metrics
+from hybrid.scoring.score import rotation_metrics
 from tests.tables import cases
 
 WORDS = st.lists(st.from_regex(r"[a-z]{3,8} [a-z]{1,5}", fullmatch=True), min_size=2, max_size=6, unique=True)

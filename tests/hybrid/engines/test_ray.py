@@ -32,10 +32,10 @@ from hybrid.engines.ray.engine import RayEngine, on_ray
 from hybrid.engines.ray.images import lacking
 from hybrid.models.base import ModelRefused
 from hybrid.running.engine import Engine, Tell
+from hybrid.running.process import Interrupted, until_signal
 from hybrid.running.replies import RunReplies
 from hybrid.running.resolve import ResolvedRun, prepare
 from hybrid.running.run import RunEnd, run_until_complete
-from hybrid.running.signals import Interrupted, until_signal
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
 

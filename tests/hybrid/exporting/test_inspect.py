@@ -23,8 +23,8 @@ from hybrid.exporting.inspect import ATTACHMENT, EXPORTER
 from hybrid.integrations.langchain import langchain_tools
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
+from hybrid.scoring.attempt_facts import calls_of
 from hybrid.scoring.predicted import score_predictions
-from hybrid.scoring.traces import calls_of
 from hybrid.solving.agent import Agent
 from tests.hybrid.exporting.conversation_runs import THOUGHT, write
 from tests.hybrid.integrations.test_agents_page import AsksDepth, nearest

@@ -12,7 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 
 import hybrid
 from hybrid.log.folder import RunFolder
-from hybrid.scoring.traces import calls_of
+from hybrid.scoring.attempt_facts import calls_of
 from tests.runnable import Page
 from tests.servers import JsonHandler, LocalServer, listening
 

@@ -28,8 +28,8 @@ from hybrid.integrations.mcp.foreign import (
 )
 from hybrid.integrations.mcp.foreign import foreign_tool as tool_of
 from hybrid.models.toolspec import spec
-from hybrid.plugins.registry import is_word
-from hybrid.serving.foreign_tools import ForeignServer, ForeignTools
+from hybrid.plugins.discovery import is_word
+from hybrid.serving.service import ForeignServer, ForeignTools
 from tests.tables import cases
 
 SENT = ("QUJD", "image/png")

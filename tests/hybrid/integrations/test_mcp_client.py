@@ -29,7 +29,7 @@ from hybrid.integrations.mcp.client import MAX_DATA, MAX_IMAGES, MAX_TEXT, McpTo
 from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.solving.evidence import finding_parts
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from tests.hybrid.integrations.served import PLAIN, PLAIN_IMAGES, plain
 from tests.image_bytes import saved
 from tests.tables import cases

@@ -145,7 +145,7 @@ import asyncio, os, subprocess, sys
 from hybrid.core.images import ImageStore, home
 from hybrid.integrations.mcp.server import serve_stdio
 from hybrid.integrations.toolbox import Toolbox
-from hybrid.cli._streams import RedactedStream
+from hybrid.cli._output import RedactedStream
 from hybrid.serving.cache import FindingCache
 from hybrid.config import ServiceOptions
 from hybrid.serving.service import CachedTools

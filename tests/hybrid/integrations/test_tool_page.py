@@ -16,7 +16,7 @@ from PIL import Image
 from hybrid.core import slow_images
 from hybrid.integrations.tool_page import MAX_CALL_BYTES, ToolPage, same_calls
 from hybrid.integrations.tool_process import ToolProcess, ToolProcessOptions
-from hybrid.plugins.registry import folders
+from hybrid.plugins.discovery import folders
 from tests.hybrid.report.conftest import CHROMIUM, HANGS_MS
 from tests.image_bytes import saved
 from tests.servers import listening

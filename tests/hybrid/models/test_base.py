@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hybrid.config import ModelSettings, Price, parse_model_args
 from hybrid.core.errors import UsageError
 from hybrid.core.messages import TokenUsage
-from hybrid.models.prices import cost_usd
+from hybrid.solving.budgets import cost_usd
 from tests.tables import cases
 
 

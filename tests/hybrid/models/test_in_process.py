@@ -14,7 +14,7 @@ from PIL import Image
 
 from hybrid.config import ModelSettings
 from hybrid.core.errors import Outage, UsageError, WeightsError
-from hybrid.core.images import ImageStore
+from hybrid.core.images import ImageStore, picture_of
 from hybrid.core.messages import AssistantMessage, ImagePart, Message, ToolCall, ToolMessage, user_message
 from hybrid.core.types import ImageRef
 from hybrid.models import CallKey, ModelRefused
@@ -267,3 +267,24 @@ def test_what_is_wrong_with_a_checkpoint_is_listed() -> None:
         WeightsError, match=r"mismatched keys: b\.weight; unexpected keys: k0, k1, k2, k3, k4 and 2 more"
     ):
         verify("bad", {"mismatched_keys": {("b.weight", (1,), (2,))}, "unexpected_keys": [f"k{n}" for n in range(7)]})
+
+
+async def test_a_picture_is_decoded_once_for_all_turns_and_questions(
+    make: Make, tiny_words: ModuleType, store: ImageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decode, decoded = picture_of, []
+
+    def count_decoding(data: bytes, source: str) -> Image.Image:
+        decoded.append(source)
+        return decode(data, source)
+
+    monkeypatch.setattr("hybrid.core.images.picture_of", count_decoding)
+    # A picture for a model never becomes an array on its way.
+    monkeypatch.setattr(Image, "fromarray", None)
+    model = make()
+    messages = [opening(store)]
+    for question in ("q1", "q2"):
+        reply = await model.chat(messages, (tiny_words.tool(),), CallKey(question))
+        await model.chat([*messages, reply, result(store, reply.calls[0])], (), CallKey(question, 0, 1))
+    shown = [image.sha256 for image in (colour(store, "img:1", 64, 255).image, colour(store, "img:1.1", 32, 250).image)]
+    assert decoded == [sha256[:12] for sha256 in shown]

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from hybrid.models.open_requests import OpenRequests
-from hybrid.running.signals import SIGNALS, Interrupted, until_signal
+from hybrid.running.process import SIGNALS, Interrupted, until_signal
 
 
 async def test_a_run_that_stops_waits_for_what_is_out_and_sends_no_more() -> None:

@@ -19,8 +19,8 @@ from hybrid.core.messages import (
 )
 from hybrid.core.types import ImageRef, Usage
 from hybrid.models import CallKey, open_model
-from hybrid.models.prices import cost_usd
 from hybrid.models.prompt_cache import LANES, lane
+from hybrid.solving.budgets import cost_usd
 from hybrid.tool import Tool
 from tests.tables import stored
 

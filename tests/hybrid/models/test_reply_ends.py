@@ -13,8 +13,7 @@ from hybrid.core.errors import HybridError, Outage
 from hybrid.core.images import ImageStore
 from hybrid.core.messages import AssistantMessage, End, user_message
 from hybrid.models import CallKey, ModelRefused
-from hybrid.models.answering import is_same_model, other_models
-from hybrid.models.base import PicturesRefused
+from hybrid.models.base import PicturesRefused, is_same_model, other_models
 from hybrid.models.caller import Caller, _Tries
 from hybrid.models.chat_completions.client import ChatCompletionsClient
 from hybrid.models.chat_completions.codec import message, readable

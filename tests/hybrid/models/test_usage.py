@@ -10,8 +10,8 @@ from hybrid.core.messages import TokenUsage
 from hybrid.models import CallKey
 from hybrid.models.chat_completions.codec import message, readable
 from hybrid.models.chat_completions.stream import Assembly
-from hybrid.models.prices import cost_usd
 from hybrid.models.usage import read_usage
+from hybrid.solving.budgets import cost_usd
 from tests.tables import cases
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hybrid.config import RunConfig, ServiceOptions
 from hybrid.log.manifest import Invocation, read_manifest
-from hybrid.running.invocation import command_line, commit_of
+from hybrid.running.identity import command_line, commit_of
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from tests.tables import cases

@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from hybrid.running.open_files import allow_open_files
+from hybrid.running.process import allow_open_files
 
 
 @pytest.fixture(autouse=True)

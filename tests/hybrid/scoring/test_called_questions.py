@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from hybrid.core.types import Fault, Question, Reply, Step
-from hybrid.scoring.called_questions import call_share
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections.called import call_share
 
 # By repetition, whether each question has a call (`c`), one that ended in a fault (`x`), or none.
 CALLS = {"controller": "ccx--c", "controller@2": "c-cc-c"}

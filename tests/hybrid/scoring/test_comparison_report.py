@@ -12,7 +12,7 @@ import pytest
 
 from hybrid import compare
 from hybrid.core.errors import DataError, UsageError
-from hybrid.plugins.registry import folders, look_in
+from hybrid.plugins.discovery import folders, look_in
 from hybrid.report.collect import collect_paths
 from hybrid.scoring import sections as package
 from hybrid.scoring.compare import Comparison

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hybrid.benchmarks.card import MetricCard
-from hybrid.plugins.registry import folders, look_in
+from hybrid.plugins.discovery import folders, look_in
 from hybrid.scoring.definitions import definition
 from hybrid.scoring.reports import compare_paths
 from tests.tables import cases

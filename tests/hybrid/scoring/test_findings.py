@@ -28,16 +28,16 @@ from hybrid.core.types import (
 )
 from hybrid.log.attempts import Recorded, attempt_line
 from hybrid.log.folder import RunFolder
-from hybrid.plugins import registry
+from hybrid.plugins import discovery
 from hybrid.plugins.registry import load
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.scoring import recorded_calls
+from hybrid.scoring.attempt_facts import TracedCall
 from hybrid.scoring.findings import GRADED, NO_TRACE, OutputVerdict, judge_outputs, outputs_by_question
 from hybrid.scoring.recorded_calls import as_asked, recorded_tools
 from hybrid.scoring.runs import score_run
 from hybrid.scoring.score import Scored
-from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import table
 from hybrid.tool import Args, Tool
 from tests.tables import cases
@@ -384,8 +384,8 @@ async def test_on_a_specialists_own_trace_the_rule_gives_its_own_answer(
 
 def test_plugins_are_scanned_once_for_all_questions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scans: list[str] = []
-    scan = registry._catalogue
-    monkeypatch.setattr(registry, "_catalogue", lambda word: scans.append(word) or scan(word))
+    scan = discovery._catalogue
+    monkeypatch.setattr(discovery, "_catalogue", lambda word: scans.append(word) or scan(word))
     counts = []
     for size in (2, 12):
         scored = score_attempts(tmp_path / str(size), [attempt(A, identity=str(number)) for number in range(size)])

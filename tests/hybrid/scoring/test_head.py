@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from hybrid.cli._print import paint_head
+from hybrid.cli._output import paint_head
 from hybrid.exporting.base import ExportedRun
 from hybrid.log.folder import RunFolder
 from hybrid.report.collect import collect_paths
 from hybrid.report.site import write_site
 from hybrid.scoring.ablation import AblationReport
-from hybrid.scoring.head import head_of, head_of_run
+from hybrid.scoring.headline import head_of, head_of_run
 from hybrid.scoring.reports import ComparisonReport, compare_paths, score_paths
 from tests.hybrid.scoring.test_ablation import report as ablation_report
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from hybrid.log.folder import RunFolder
-from hybrid.plugins import registry
-from hybrid.plugins.registry import add_search_path, folder_hash
+from hybrid.plugins import discovery
+from hybrid.plugins.discovery import add_search_path, folder_hash
 from hybrid.scoring import recorded_plugins
 from hybrid.scoring.recorded_plugins import find_lost_rules, find_plugins
 
@@ -20,7 +20,7 @@ def tools_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(tools, "__path__", list(tools.__path__))
     for table in ("_NAMED", "_OPTIONS"):
-        monkeypatch.setattr(registry, table, dict(getattr(registry, table)))
+        monkeypatch.setattr(discovery, table, dict(getattr(discovery, table)))
     monkeypatch.setattr(recorded_plugins, "_NOTED", set[str]())
 
 

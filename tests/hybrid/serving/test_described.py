@@ -15,7 +15,8 @@ from hybrid.core.errors import ToolError, UsageError
 from hybrid.core.images import ImageStore
 from hybrid.core.types import Fault
 from hybrid.plugins import registry
-from hybrid.plugins.registry import add_search_path, described_by, load
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import described_by, load
 from hybrid.running.tools_in_use import ToolChoice, tools_in_use
 from hybrid.serving import supervisor
 from hybrid.serving.cache import FindingCache

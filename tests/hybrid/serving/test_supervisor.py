@@ -26,7 +26,7 @@ from hybrid.core.images import ImageStore
 from hybrid.core.secrets import keep_secret
 from hybrid.core.timing import CallTime
 from hybrid.core.types import Fault, Finding
-from hybrid.display.loading import OTHER_BARS, loading_shown_by
+from hybrid.display.notes import OTHER_BARS, loading_shown_by
 from hybrid.log.codec import codec
 from hybrid.plugins.registry import load
 from hybrid.serving import supervisor, worker_process
@@ -514,7 +514,8 @@ from pathlib import Path
 import numpy as np
 from hybrid.core.errors import HybridError
 from hybrid.core.images import ImageStore
-from hybrid.plugins.registry import load, add_search_path
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import load
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import ServiceOptions, CachedTools
 from hybrid.core.types import ImageRef

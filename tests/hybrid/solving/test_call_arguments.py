@@ -9,7 +9,7 @@ from hybrid.core.types import ImageRef, StoredImage
 from hybrid.plugins.registry import load
 from hybrid.solving.call_arguments import read_arguments
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 from tests.tables import cases
 
 BOX = {"x0": 1, "y0": 2, "x1": 30, "y1": 40}

@@ -12,7 +12,7 @@ from hybrid.core.errors import ToolError
 from hybrid.core.types import Fault, ImageRef, StoredImage
 from hybrid.models.images import fit
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem, frame_named
-from hybrid.solving.image_registry import ImageRegistry
+from hybrid.solving.images import ImageRegistry
 
 SIZES = st.tuples(st.integers(1, 5000), st.integers(1, 5000))
 SHARES = st.floats(0, 1, allow_nan=False)

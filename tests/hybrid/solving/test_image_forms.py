@@ -10,7 +10,7 @@ from PIL import Image
 
 from hybrid.core.images import ImageStore
 from hybrid.core.types import ImageRef, Kind, Prompt
-from hybrid.solving.image_forms import side_by_side
+from hybrid.solving.images import side_by_side
 
 
 @pytest.fixture

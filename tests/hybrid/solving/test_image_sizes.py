@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hybrid.benchmarks.mvp_bench.images import half_box
 from hybrid.core.types import Box, ImageRef, StoredImage
 from hybrid.solving.coordinates import CoordinateSystem
-from hybrid.solving.image_sizes import image_sizes
+from hybrid.solving.evidence import image_sizes
 
 
 def stored(width: int, height: int) -> StoredImage:

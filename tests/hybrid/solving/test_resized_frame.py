@@ -11,8 +11,8 @@ from hybrid.core.errors import UsageError
 from hybrid.core.types import Box, ImageRef, StoredImage
 from hybrid.models.images import Resizing, fit
 from hybrid.solving.coordinates import frame_named
-from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.image_sizes import image_sizes
+from hybrid.solving.evidence import image_sizes
+from hybrid.solving.images import ImageRegistry
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
 RESIZED = ("resized:14", "resized:28:3136:1003520", "resized:28", "resized:32:65536:16777216")

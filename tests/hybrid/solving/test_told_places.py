@@ -21,8 +21,8 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
 from hybrid.solving.controls import ToolCondition
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem
-from hybrid.solving.image_registry import ImageRegistry
-from hybrid.solving.image_sizes import origin
+from hybrid.solving.evidence import origin
+from hybrid.solving.images import ImageRegistry
 from hybrid.solving.session import Session
 from hybrid.solving.solver import SolverContext
 from hybrid.tool import Tool

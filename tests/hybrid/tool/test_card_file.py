@@ -11,7 +11,8 @@ import pytest
 
 from hybrid.core.errors import DataError
 from hybrid.core.toml_records import as_data, made_of
-from hybrid.plugins.registry import load, own_names
+from hybrid.plugins.discovery import own_names
+from hybrid.plugins.registry import load
 from hybrid.tool import Card, Provenance
 from hybrid.tool.card_file import CodeElsewhere, card_alone, tool_card
 from tests.tables import cases, stored

@@ -11,8 +11,8 @@ import pytest
 from bench.by_text import measure
 from hybrid.core.errors import ToolError
 from hybrid.core.types import Box, Fault, Finding, ImageRef, Json, Kind, Prompt, StoredImage
+from hybrid.scoring.attempt_facts import TracedCall
 from hybrid.scoring.findings import recorded_answer
-from hybrid.scoring.traces import TracedCall
 from hybrid.solving.rules import counted_route
 from hybrid.solving.solver import Limits
 from tests.tables import cases

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from hybrid.plugins.registry import add_search_path, names
+from hybrid.plugins.discovery import add_search_path
+from hybrid.plugins.registry import names
 
 if "my_plugin_light" not in names("tools"):
     add_search_path([Path(__file__).parents[1] / "my_plugin"], "tests")

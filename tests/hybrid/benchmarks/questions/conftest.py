@@ -91,7 +91,7 @@ def table_writer(tmp_path: Path) -> Made:
 @pytest.fixture
 def recipe(tmp_path: Path) -> Callable[[str, str], str]:
     """Writes a recipe into a folder that `hybrid.plugins.registry` searches, and returns its name."""
-    from hybrid.plugins.registry import add_search_path, folders, look_in
+    from hybrid.plugins.discovery import add_search_path, folders, look_in
 
     previous = folders("hybrid.benchmarks")
 

@@ -15,7 +15,7 @@ from hybrid.core.messages import AssistantMessage, SystemMessage, ToolMessage, u
 from hybrid.core.types import ImageRef, Kind
 from hybrid.models import CallKey, ChatModel, open_model
 from hybrid.models.base import Likelihoods
-from hybrid.models.embedded import CHECKPOINT
+from hybrid.models.providers.embedded import CHECKPOINT
 from hybrid.plugins.registry import load
 from hybrid.tool import Tool
 

@@ -9,11 +9,11 @@ import pytest
 
 from hybrid.core.types import ImageRef, Json, Question, Reply, Step
 from hybrid.log.folder import RunFolder
+from hybrid.scoring.attempt_facts import lacks_pictures, questions_with_pictures
 from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.effects import SECTION
 from hybrid.scoring.study_tables import study_tables
-from hybrid.scoring.traces import lacks_pictures, questions_with_pictures
 from tests.hybrid.scoring.sections.rows import by_quantity
 
 ALONE, RESULT, LOOP = "wwwrrw" * 6, "rrwrrw" * 6, "rrrrrw" * 6

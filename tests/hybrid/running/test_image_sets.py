@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hybrid.tool.image_sets import DRAWN_FROM, origins
+from hybrid.running.permissions import DRAWN_FROM, origins
 
 NAMES = st.sampled_from(sorted(DRAWN_FROM))
 

@@ -1,9 +1,10 @@
-"""SIGINT, SIGTERM and SIGHUP end a run in an orderly way: it waits for replies in flight and saves finished questions.
+"""What the process of a run needs of the system: signals that end it in an orderly way, and enough open files.
 
     asyncio.run(until_signal(work))     # raises `Interrupted`, with the signal, after `work` has been cancelled
 
-No further request is sent. Pending replies are already paid for, so they have `GRACE_S` seconds to arrive; then `work`
-is cancelled. A second signal only prints a note, a third ends the process at once.
+On SIGINT, SIGTERM or SIGHUP no further request is sent. Pending replies are already paid for, so they have `GRACE_S`
+seconds to arrive; then `work` is cancelled, and finished questions are saved. A second signal only prints a note, a
+third ends the process at once.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from hybrid.core.errors import HybridError
@@ -106,3 +108,34 @@ def _tell_waiting(number: signal.Signals, grace_s: float, more: str = "") -> Non
     if requests_out.count:
         replies = "1 reply" if requests_out.count == 1 else f"{requests_out.count} replies"
         tell(f"{number.name}: waiting up to {grace_s:g} s for {replies} in flight, already paid for{more}")
+
+
+FILES_PER_REQUEST = 2  # Open files per request: a connection and a picture that is being read.
+OTHER_FILES = 256  # Other open files: the run's own, tool workers, libraries.
+
+
+def allow_open_files(concurrency: int, tell: Callable[[str], None]) -> None:
+    """Raise the soft limit of open files as far as `concurrency` requests need and the hard limit allows.
+
+    Shells often start with 1,024 or 256. `tell` gets a warning with the remedy if the hard limit is too low.
+    """
+    try:
+        import resource
+    except ImportError:
+        # Windows has no such limit.
+        return
+    needed = concurrency * FILES_PER_REQUEST + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    # macOS rejects values up to its reported hard limit.
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        soft = limit
+    if soft < needed:
+        most = max(1, (soft - OTHER_FILES) // FILES_PER_REQUEST)
+        tell(
+            f"warning: --concurrency {concurrency:,} may need {needed:,} open files, and this system allows {soft:,}: "
+            f"raise the limit (ulimit -n), or use --concurrency {most}"
+        )

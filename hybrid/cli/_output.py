@@ -1,18 +1,61 @@
-"""Redacts the program's log records and streams; `main` installs this before anything is written."""
+"""What the program writes: results on stdout, failures on stderr, and both streams and log records redacted.
+
+`main` installs the redaction before anything is written.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 import re
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import click
 
 from hybrid.core.secrets import redact
 from hybrid.display.notes import remember_warning
+from hybrid.display.terminal import TEXT, Shape
+
+if TYPE_CHECKING:
+    from hybrid.scoring.reports import ScoreReport
+
+
+FAILED_SHOWN = 20
+# The output formats for a terminal.
+PAINTED: Final = ("text", "narrow")
+# The words for generated questions as a part of a head, which may be wrapped at any blank.
+_IN_HEAD: Final = re.compile(r"(?<=\|)(\s+(?:and\s+)?)(generated\s+questions)(?=\s+\|)")
+
+
+def paint_head(text: str, form: str) -> str:
+    """Colour the words for generated questions in every head of an output, in the formats for a terminal."""
+    return _IN_HEAD.sub(lambda match: match[1] + _paint(match[2]), text) if form in PAINTED else text
+
+
+def _paint(words: str) -> str:
+    return click.style(words, fg="yellow", bold=True)
+
+
+def show_scores(report: ScoreReport, tables: Shape, *, as_json: bool) -> None:
+    """Print scores as tables or as JSON."""
+    if as_json:
+        click.echo(json.dumps(report.as_json()))
+    elif report.solvers:
+        form = TEXT[tables]
+        click.echo(paint_head(report.render(form), form))
+
+
+def print_failures(lines: Sequence[str]) -> None:
+    """Print the first failures on stderr, without secrets, and the number of further failures."""
+    for line in lines[:FAILED_SHOWN]:
+        click.echo(f"failed: {redact(line)}", err=True)
+    if len(lines) > FAILED_SHOWN:
+        click.echo(f"failed: and {len(lines) - FAILED_SHOWN} more", err=True)
 
 
 def redact_logs() -> None:

@@ -1,4 +1,4 @@
-"""The form in which a model gets a prompt's images: `--images separate | concat | caption | none`.
+"""The images of one ask: by name, and in the form in which a model gets them (`--images`).
 
     separate  each image as it is, after its name
     concat    all images side by side in one picture, each under its name: for models that take one image
@@ -12,14 +12,54 @@ paper if it defines a way (`BenchmarkCard.joint`).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hybrid.config import ImageForm
+from hybrid.core.errors import ToolError
 from hybrid.core.images import OUR_JOINT, ImageStore, Joint
-from hybrid.core.types import ImageRef, Prompt
+from hybrid.core.types import Fault, ImageRef, Prompt
 
 if TYPE_CHECKING:
     from hybrid.tool import Pixels
+
+
+class ImageRegistry:
+    """The images of one ask by name: the images of the prompt, and those that tools made from them.
+
+    Tools get images only from the registry, so they cannot reach a view that has not been revealed yet.
+    """
+
+    def __init__(self, images: Sequence[ImageRef]) -> None:
+        self._refs = {ref.name: ref for ref in images}
+        self._made: dict[str, int] = {}
+
+    def get(self, name: str) -> ImageRef:
+        """Return the image of that name. Raises `ToolError` listing the images."""
+        if name not in self._refs:
+            names = ", ".join(self._refs) or "none"
+            raise ToolError(f"there is no image {name!r:.80}; the images are: {names}", Fault.UNKNOWN_IMAGE)
+        return self._refs[name]
+
+    def find(self, name: str) -> ImageRef | None:
+        """Return the image of that name, or None."""
+        return self._refs.get(name)
+
+    def add(self, ref: ImageRef, of: str) -> ImageRef:
+        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; if it has no parent, it gets none."""
+        number = self._made.get(of, 0) + 1
+        while f"{of}.{number}" in self._refs:
+            number += 1
+        self._made[of] = number
+        registered = replace(ref, name=f"{of}.{number}", parent=ref.parent and of)
+        self._refs[registered.name] = registered
+        return registered
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order of appearance."""
+        return tuple(self._refs)
+
 
 Parts = tuple[str | ImageRef, ...]
 # Returns the caption of an image.
