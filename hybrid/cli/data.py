@@ -170,7 +170,11 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
     "--task", "tasks", cls=types.Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
 )
 @click.option(
-    "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting, as for `hybrid run`: mapping=FILE.yaml.",
 )
 @click.option(
     "--images-root",
