@@ -14,7 +14,7 @@ from hybrid.tool.image_sets import crawled
 from hybrid.tool.output_schema import describe_kind, inner_object, unit_of
 
 FOLDER = "reference/tools"
-UNKNOWN = "unknown training data and licence; a run with them says so"
+UNKNOWN = "unknown training data and licence; a run with such weights prints this"
 
 
 def pages() -> tuple[Page, ...]:
@@ -171,7 +171,7 @@ def _provenances(backend: BackendCard) -> str:
     for known in backend.provenances:
         groups.setdefault((_licence(known), _trained_on(known)), []).append(code(known.weights))
     rows = [(", ".join(weights), licence, trained) for (licence, trained), weights in groups.items()]
-    rows.append(("all others", "unknown", "unknown; a run with them says so"))
+    rows.append(("all others", "unknown", "unknown; a run with such weights prints this"))
     return table(("weights", "licence", "trained on"), rows)
 
 

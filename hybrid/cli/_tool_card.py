@@ -22,7 +22,7 @@ PLACES = (
     "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
     "exclusive. A point is x and y, or only the label that is drawn beside it."
 )
-UNKNOWN = "unknown training data and licence; a run with them says so"
+UNKNOWN = "unknown training data and licence; a run with such weights prints this"
 
 
 @click.command("show")
