@@ -152,7 +152,8 @@ def page(results: Sequence[Result]) -> str:
     """Return the page of results, in Markdown."""
     counts = Counter(result.kind for result in results)
     text = ", ".join(f"{name} {counts[kind]}" for kind, name in OUTCOMES.items())
-    lines = [f"{len(results)} behaviours: {text}; silent {sum(item.silent for item in results)}.", ""]
+    silent = sum(item.silent for item in results)
+    lines = [f"{len(results)} behaviours: {text}, {silent} of them without a message.", ""]
     lines += ["| behaviour | reported in | expected | result | details |", "|---|---|---|---|---|"]
     for entry in results:
         link = entry.behaviour.reference

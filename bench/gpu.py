@@ -299,12 +299,11 @@ def page(results: Mapping[str, Any]) -> str:
         lines.append(f"| {' | '.join(cells)} | {item['changed']} of {item['questions']} | {largest} |")
     for step, what in (("busy", "with depth, correspondence and detection"), ("study", "with the embedded model")):
         if item := results.get(step):
-            share = (
-                f"the card busy {_format_value(item['busy'], '.0%')}, {_format_value(item['held_mb'], '.0f')} MB held"
-            )
+            busy_share, held = _format_value(item["busy"], ".0%"), _format_value(item["held_mb"], ".0f")
+            gpu = f"the GPU was busy {busy_share} of the time and held {held} MB"
             failed = f" ({item['failed']} could not be finished)" if item.get("failed") else ""
-            cpu = f"{item['cpu_s']} s of CPU time, " if "cpu_s" in item else ""
-            lines += ["", f"{item['questions']} questions{failed} {what}: {item['seconds']} s, {cpu}{share}."]
+            cpu = f" and {item['cpu_s']} s of CPU time" if "cpu_s" in item else ""
+            lines += ["", f"{item['questions']} questions{failed} {what} took {item['seconds']} s{cpu}; {gpu}."]
     return "\n".join(lines)
 
 

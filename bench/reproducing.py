@@ -190,7 +190,7 @@ def page(verdicts: Sequence[Verdict]) -> str:
     lines = [
         "# What is reproduced",
         "",
-        "Every printed cell of the five papers that `hybrid benchmarks show NAME --all` lists, and what became of it.",
+        "This page says which printed cells of the five papers (`hybrid benchmarks show NAME --all`) were reproduced.",
         f"Made by `{COMMAND}`; every cell with our value and the reason",
         "is in [reproducing.csv](reproducing.csv).",
         "",

@@ -88,7 +88,7 @@ async def measure(service: CachedTools, name: str, options: Options) -> tuple[st
     text = f"{1000 * (time.perf_counter() - started) / len(questions):.0f} ms"
     backend = next((finding.backend for finding in (first, *findings) if finding is not None), "-")
     if expected_values.rule is None:
-        return (name, backend, "-", "-", "-", text, "not known of a generated picture: time only")
+        return (name, backend, "-", "-", "-", text, "not known for a generated picture; only time is measured")
     verdicts = (
         None if finding is None else question.right(finding, service.store)
         for question, finding in zip(questions, findings, strict=True)

@@ -104,8 +104,8 @@ def page(rows: Sequence[VerifiedRow], others: Sequence[Verdict]) -> str:
     )
     missing = tuple((title, table, str(count), "no outputs available") for (title, table), count in absent.items())
     names = (*(Column(name, "left") for name in ("benchmark", "table")), Column("cells"), Column("status", "left"))
-    counts = f"{by_status['equal']} equal, {by_status['differs']} differ"
-    summary = f"The outputs of {len(rows)} printed numbers were published: {counts}."
+    counts = f"{by_status['equal']} equal the printed or official number, {by_status['differs']} differ"
+    summary = f"We computed {len(rows)} numbers from published outputs: {counts}."
     lines = [
         "# Verified against published outputs",
         "",
@@ -113,9 +113,9 @@ def page(rows: Sequence[VerifiedRow], others: Sequence[Verdict]) -> str:
         f"Made by `{COMMAND}`. No model was called.",
         "",
         "- *paper*: the printed number.",
-        "- *official*: the benchmark's own count of the same outputs. For BLINK it is repeated from the raw files,",
-        "  without our scorer; for full replies it is the official rule, without its call to GPT-3.5. The other",
-        "  scripts were not available.",
+        "- *official*: the result of the benchmark's own code on the same outputs. For BLINK it is computed again from",
+        "  the raw files, without our scorer; for full replies by the official rule, without its call to GPT-3.5. The",
+        "  code of the other benchmarks was not available.",
         "- *ours*: the result of `hybrid score`.",
         "",
         as_markdown(Table("", columns, tuple(row.cells() for row in rows))).rstrip("\n"),

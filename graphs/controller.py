@@ -99,8 +99,8 @@ def system_text(ctx: SolverContext) -> str:
 # that always calls a tool (2 calls). It is closer to 2, because benchmarks offer the tools that their questions need.
 SHARE_WITH_TOOL = 0.75
 ASSUMED = (
-    "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
-    "call that the limits allow"
+    "for 3 of 4 prompts, one tool call and then the answer (two turns), else the answer at once; high is every turn "
+    "and tool call that the limits allow"
 )
 # Text of every conversation in addition to the prompt.
 SAID = "\n".join((TEXTS["instructions"], TEXTS["images"]))

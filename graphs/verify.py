@@ -25,7 +25,7 @@ DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The too
 # Assumed share of asks in which a specialist with a rule for the question gives an answer. With only weight-free
 # backends it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP.
 SHARE_WITH_EVIDENCE = 0.5
-ASSUMED = "where a specialist has a rule for the question, it finds something in half of the asks: a second call"
+ASSUMED = "if a specialist has a rule for the question, it finds something for half of the prompts: a second call"
 
 
 class Verify(ModelAndSpecialist):

@@ -22,8 +22,8 @@ def pages() -> tuple[Page, ...]:
     )
     text = f"""# Exports
 
-The formats of [`hybrid export`](commands/export.md). What each holds and loses, and what is read back:
-[Exchange results](../exchange.md).
+These are the formats of [`hybrid export`](commands/export.md). [Exchange results](../exchange.md) says what each format
+contains and omits, and which formats can be read back.
 
 {formats}
 
@@ -33,7 +33,7 @@ The formats of [`hybrid export`](commands/export.md). What each holds and loses,
 
 ## Columns of a table of questions
 
-The columns of `hybrid.table` and `--to table`.
+`hybrid.table` and `--to table` have these columns.
 
 {of_table}
 """

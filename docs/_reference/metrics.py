@@ -14,14 +14,15 @@ from hybrid.scoring.sections import sections
 
 OPENING = """# Metrics
 
-How every number is computed that `hybrid score` and `hybrid compare` print, what `n` counts, and by whose definition.
+This page defines every number that `hybrid score` and `hybrid compare` print: its formula, what `n` counts, and the
+source of the definition.
 `<a|b>` in a name stands for one of these words, `<word>` for any word of the data.
 
 A question without a readable answer is wrong, as in the papers (`--unanswered wrong`), or scores what a uniform guess
 scores on average (`--unanswered guess`). Each output follows one of these two rules and names it at the top. A failed
-question is missing from every number and is counted separately. Where several answers of MVP-Bench make one unit (a
-pair of pictures, the rotations of a question), it is worth the product of its answers.
-Intervals and tests: [Statistics](../statistics.md)."""
+question is missing from every number and is counted separately. If several
+answers of MVP-Bench form one unit (a pair of pictures, the rotations of a question), the score of the unit is the
+product of the scores of its answers. [Statistics](../statistics.md) explains intervals and tests."""
 
 
 def pages() -> tuple[Page, ...]:
@@ -40,8 +41,8 @@ def _sections() -> Iterator[str]:
     yield _listed(FURTHER)
     yield "## Of a comparison"
     yield (
-        "The lines of `hybrid compare --csv`, by their column `section`; `a` and `b` are the solvers. "
-        "[Use of evidence](../evidence.md) has the classes, [Statistics](../statistics.md) the tests."
+        "These are the lines of `hybrid compare --csv`, by their column `section`; `a` and `b` are the solvers. "
+        "[Use of evidence](../evidence.md) explains the classes, [Statistics](../statistics.md) the tests."
     )
     for section in sections():
         yield f"### {code(section.name)}: {escaped(section.title)} {{ #compare-{section.name.replace('_', '-')} }}"

@@ -14,7 +14,7 @@ from hybrid.tool import BackendCard, Need, Provenance, Tool
 from hybrid.tool.output_schema import describe_kind, inner_object, unit_of
 
 FOLDER = "reference/tools"
-UNKNOWN = "unknown training data and licence; a run with them says so"
+UNKNOWN = "unknown training data and licence; a run with such weights prints this"
 
 
 def pages() -> tuple[Page, ...]:
@@ -80,7 +80,7 @@ def _output(tool: Tool) -> Iterator[tuple[str, ...]]:
 
 def _values(node: Mapping[str, Any], root: Mapping[str, Any], before: str) -> Iterator[tuple[str, ...]]:
     for name, value in node.get("properties", {}).items():
-        sometimes = "" if name in node.get("required", ()) else ", not always there"
+        sometimes = "" if name in node.get("required", ()) else ", optional"
         kind = escaped(describe_kind(value, root)) + sometimes
         yield code(before + name), kind, unit_of(name), escaped(value.get("description", ""))
         if (inner := inner_object(value, root)) is not None:
@@ -158,20 +158,20 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
     others = f"others with {code(f'--weights {tool.card.name}=DIR_OR_ID')}"
     if backend.package:
         absent = f"; {code(backend.weights)} where it is not installed" if backend.weights else ""
-        return f"the package {code(backend.package)} brings them{absent}; {others}"
+        return f"the package {code(backend.package)} contains them{absent}; {others}"
     if backend.weights:
         return f"{code(backend.weights)}; {others}"
-    return "those of the tools that it asks" if backend.needs else f"none by default; {others}"
+    return "those of the tools that it calls" if backend.needs else f"none by default; {others}"
 
 
 def _provenances(backend: BackendCard) -> str:
     if not backend.provenances:
-        return "Trained on: nothing of its own." if backend.needs else f"Trained on: {UNKNOWN}."
+        return "Trained on: no data of its own." if backend.needs else f"Trained on: {UNKNOWN}."
     groups: dict[tuple[str, str], list[str]] = {}
     for known in backend.provenances:
         groups.setdefault((_licence(known), _trained_on(known)), []).append(code(known.weights))
     rows = [(", ".join(weights), licence, trained) for (licence, trained), weights in groups.items()]
-    rows.append(("all others", "unknown", "unknown; a run with them says so"))
+    rows.append(("all others", "unknown", "unknown; a run with such weights prints this"))
     return table(("weights", "licence", "trained on"), rows)
 
 
@@ -183,7 +183,7 @@ def _licence(known: Provenance) -> str:
 
 def _trained_on(known: Provenance) -> str:
     if not known.trained_on:
-        return "images that are not known"
+        return "unknown images"
     doubt = crawled(known.trained_on)
     more = f" (from the web, so overlap cannot be ruled out: {', '.join(doubt)})" if doubt else ""
     return escaped(", ".join(known.trained_on) + more)

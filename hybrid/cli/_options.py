@@ -120,7 +120,7 @@ by: Final = click.option("--by", help="Report by this group (granularity, images
 data: Final = click.option("--data", help="The benchmark's data, for predictions without their questions.")
 device: Final = click.option("--device", type=types.DEVICE, default="cpu", show_default=True)
 field: Final = click.option(
-    "--field", type=click.Choice(["stored", "text"]), help="Of saved predictions: see `hybrid score --help`."
+    "--field", type=click.Choice(["stored", "text"]), help="How saved predictions are read: see `hybrid score --help`."
 )
 as_json: Final = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 margin: Final = click.option(
@@ -138,8 +138,8 @@ tool_name: Final = click.argument("name", shell_complete=types.tools)
 other_labels: Final = click.option(
     "--other-labels",
     type=click.Choice(["refuse", "leave-out", "compare"]),
-    help="If solvers are scored by different labels, as a task's authors corrected them: "
-    "leave-out compares the other tasks, compare all of them as they are.  [default: refuse]",
+    help="What to do if the authors of a task corrected its labels and solvers are scored by different ones: "
+    "leave-out compares the other tasks, compare compares all tasks as they are.  [default: refuse]",
 )
 pairs: Final = click.option(
     "--pairs", multiple=True, metavar="A:B", help="Test B against A; may be given several times.  [default: all pairs]"
@@ -154,7 +154,7 @@ protocol: Final = click.option(
 published: Final = click.option(
     "--published",
     is_flag=True,
-    help="Below, numbers that papers report for the same metrics, and the limits of a comparison.",
+    help="Also print the numbers that papers report for the same metrics, and the limits of a comparison.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
 weights: Final = shared_option("weights")

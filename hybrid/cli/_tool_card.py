@@ -22,7 +22,7 @@ PLACES = (
     "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
     "exclusive. A point is x and y, or only the label that is drawn beside it."
 )
-UNKNOWN = "unknown training data and licence; a run with them says so"
+UNKNOWN = "unknown training data and licence; a run with such weights prints this"
 
 
 @click.command("show")
@@ -101,7 +101,7 @@ def _values(
 
     for name, value in node.get("properties", {}).items():
         unit = f", {unit}" if (unit := unit_of(name)) else ""
-        sometimes = "" if name in node.get("required", ()) else ", not always there"
+        sometimes = "" if name in node.get("required", ()) else ", optional"
         about = f": {value['description']}" if "description" in value else ""
         yield from fact(name, f"{describe_kind(value, root)}{unit}{sometimes}{about}", indent)
         inner = inner_object(value, root)
@@ -157,7 +157,7 @@ def _known_weights(backend: BackendCard, *, own_code: bool) -> Iterator[str]:
         yield from fact("licence", "that of this project, Apache-2.0" if own_code else "not stated", "  ")
         return
     if not backend.provenances:
-        yield from fact("trained on", "nothing of its own" if backend.needs else UNKNOWN, "  ")
+        yield from fact("trained on", "no data of its own" if backend.needs else UNKNOWN, "  ")
         return
     default = (backend.weights, backend.package)
     first = next((provenance for provenance in backend.provenances if provenance.weights in default), None)
@@ -186,7 +186,7 @@ def trained_on(provenance: Provenance) -> str:
     from hybrid.running.permissions import crawled
 
     if not provenance.trained_on:
-        return "images that are not known"
+        return "unknown images"
     open_ended = crawled(provenance.trained_on)
     doubt = f" (from the web, so overlap cannot be ruled out: {', '.join(open_ended)})" if open_ended else ""
     return ", ".join(provenance.trained_on) + doubt
@@ -197,10 +197,10 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
     others = f"others with --weights {name}=DIR_OR_ID"
     if backend.package:
         absent = f"; {backend.weights} where it is not installed" if backend.weights else ""
-        return f"the package {backend.package} brings them{absent}; {others}"
+        return f"the package {backend.package} contains them{absent}; {others}"
     if backend.weights:
         return f"{backend.weights} by default; {others}"
-    return "those of the tools that it asks" if backend.needs else f"none by default: --weights {name}=DIR_OR_ID"
+    return "those of the tools that it calls" if backend.needs else f"none by default: --weights {name}=DIR_OR_ID"
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:

@@ -65,7 +65,13 @@ class _Wanted:
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be fetched; do not fetch or check anything.")
 @click.option("--no-check", is_flag=True, help="Do not check the known answers.")
-@click.option("--device", type=types.DEVICE, default="cpu", show_default=True, help="Where they are checked.")
+@click.option(
+    "--device",
+    type=types.DEVICE,
+    default="cpu",
+    show_default=True,
+    help="Device on which the known answers are checked.",
+)
 @click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")
 @path_option
 @logging_options_of
@@ -152,7 +158,7 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
         raise WeightsError(f"it has no default weights: give some with --weights {name}=DIR_OR_ID{install}")
     if name not in request.named and reference == learned.package:
         version = f"{reference}=={importlib.metadata.version(reference)}"
-        _tell(tool, learned, reference, f"{version}, whose package brings them")
+        _tell(tool, learned, reference, f"{version}, whose package contains them")
         entry = FoundWeights(name, version, None, None)
     else:
         _tell(tool, learned, reference, f"{reference}, {_size(reference, request)}")

@@ -45,24 +45,28 @@ MAX_TABLE: Final = 1_000_000
     type=types.NUMBER,
     default=224,
     show_default=True,
-    help="Width and height of the network's pictures in px.",
+    help="Width and height of the network's input in px.",
 )
 @click.option(
-    "--mean", default="0.485,0.456,0.406", show_default=True, metavar="R,G,B", help="Mean of its pictures, 0 to 1."
+    "--mean",
+    default="0.485,0.456,0.406",
+    show_default=True,
+    metavar="R,G,B",
+    help="Mean that normalises the input, 0 to 1.",
 )
 @click.option(
     "--std",
     default="0.229,0.224,0.225",
     show_default=True,
     metavar="R,G,B",
-    help="Standard deviation of its pictures, 0 to 1.",
+    help="Standard deviation that normalises the input, 0 to 1.",
 )
 @click.option(
     "--resample",
     type=click.Choice(["bilinear", "bicubic", "nearest"]),
     default="bilinear",
     show_default=True,
-    help="How its pictures were resized.",
+    help="How images are resized to the input.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print names and shapes.")
 def import_weights(

@@ -75,7 +75,7 @@ def measure(
             json.dumps({"tool": name, "backend": "learned" if weights else "classical", **gaze.as_json(measured)})
         )
         return 0
-    click.echo(RENDERERS[TEXT[tables]](gaze.gaze_table(f"{name} next to people's eyes", measured)), nl=False)
+    click.echo(RENDERERS[TEXT[tables]](gaze.gaze_table(f"{name} compared with people's fixations", measured)), nl=False)
     for line in measured.skipped[:SHOWN]:
         click.echo(f"skipped: {line}", err=True)
     if len(measured.skipped) > SHOWN:

@@ -67,8 +67,8 @@ def up(
     """Load networks once and keep them for other commands. Returns when they are loaded. Exit code 3 if loading fails.
 
     Runs, studies, `tools run`, MCP servers and notebooks of the same user and cache folder then use these networks
-    instead of loading their own, if code, weights, device and versions are the same; a note says why not. Answers do
-    not depend on the server. If the server is lost, a run loads the networks itself and continues.
+    instead of loading their own, if code, weights, device and versions are the same; otherwise, a note gives the
+    reason. Answers do not depend on the server. If the server is lost, a run loads the networks itself and continues.
 
     \b
     Examples:

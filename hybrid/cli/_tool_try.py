@@ -66,7 +66,7 @@ def try_(
         if problem := process.describe().get("error"):
             raise UsageError(problem)
         with ToolPage(process, images, repeated, port) as server:
-            click.echo(f"{server.url} tries {name}; Ctrl-C ends it", err=True)
+            click.echo(f"{server.url} shows the tool {name}; Ctrl-C ends the server", err=True)
             if open_browser:
                 import webbrowser
 

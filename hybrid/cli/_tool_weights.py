@@ -44,12 +44,12 @@ def check(
 
     The first run with learned weights makes this check by itself and refuses weights that fail.
 
-    Then it gets questions that the pictures cannot answer (one colour, noise, a single pixel, all points at one place):
-    an answer with any confidence is an error.
+    Then the backend gets questions that the pictures cannot answer (one colour, noise, a single pixel, all points at
+    one place): an answer with any confidence is an error.
 
-    With --contract: is the card complete, is the same question answered the same to the byte, do unusual images and
-    arguments get an output or a clear refusal, are texts short and numbers finite, with their units? A plain call uses
-    the arguments of the first known answer, unless --args gives others.
+    With --contract: is the card complete, does the same question always get byte-identical output, do unusual images
+    and arguments get an output or a clear refusal, are texts short and numbers finite, with their units? A plain call
+    uses the arguments of the first known answer, unless --args gives others.
 
     \b
     Examples:

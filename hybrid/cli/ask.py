@@ -56,8 +56,8 @@ def command(
     """Ask one question about pictures: PHOTO... "QUESTION".
 
     Prints each step to the answer: the model's calls, each tool's output, the pictures, the cost. The solver is
-    `controller`, the model with tools, unless --solver names others. Each call is a run of its own in the cache folder,
-    or in --out.
+    `controller`, the model with tools, unless --solver names others. Each command makes a separate run in the cache
+    folder, or in --out.
 
     \b
     Examples:

@@ -34,8 +34,9 @@ def command(
 
     A question is later judged only by the counts of the other folds. If the run has the solver mllm, the MLLM's own
     accuracy is counted too. A tool's statement gets the weight that it earned on questions where tool and MLLM
-    disagreed; few such questions change little. The file names benchmark, data, model and backends; a run with another
-    benchmark, model or backend rejects the file. A run with --tool-output blank, shuffled or oracle cannot be counted.
+    disagreed; if these are few, the weight changes little. The file names benchmark, data, model and backends; a run
+    with another benchmark, model or backend rejects the file. A run with --tool-output blank, shuffled or oracle cannot
+    be counted.
 
     \b
     Example:

@@ -94,8 +94,8 @@ def template(out: Path) -> int:
 def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: int, replies: tuple[str, ...]) -> int:
     """Write generated questions in a benchmark's official layout: a folder for --data, to try the program offline.
 
-    The pictures are drawn and the wording is this project's: no score on them is one of the benchmark. --replies also
-    writes recorded models to compare.
+    The pictures are drawn, and the wording is this project's: a score on them is never a result of the benchmark.
+    --replies also writes recorded models to compare.
 
     \b
     Examples:
@@ -170,7 +170,11 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
     "--task", "tasks", cls=types.Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
 )
 @click.option(
-    "--setting", "settings", multiple=True, metavar="KEY=VALUE", help="As of `hybrid run`: mapping=FILE.yaml."
+    "--setting",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting, as for `hybrid run`: mapping=FILE.yaml.",
 )
 @click.option(
     "--images-root",
@@ -195,8 +199,9 @@ def check(
     """Check whether FILE is read as intended, or DIR is a complete copy of a benchmark.
 
     Every row is read and every image decoded. For a file of questions, the first three are shown as a model gets them,
-    and doubtful rows are named; for a benchmark, tasks are counted against its card. For the hub (or hub@REVISION),
-    only the list of files is read. Exit code 0: complete; 3: questions are missing or broken; 2: unusable data.
+    and doubtful rows are named; for a benchmark, the number of questions per task is compared with its card. For the
+    hub (or hub@REVISION), only the list of files is read. Exit code 0: complete; 3: questions are missing or broken; 2:
+    unusable data.
 
     \b
     Examples:

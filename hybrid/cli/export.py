@@ -68,8 +68,8 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     """Write a run in the format of another tool. No model is called.
 
     lmms_eval and vlmevalkit keep one reply per question, and `hybrid score` can read them back; inspect and parquet
-    keep every ask; conversations and sharegpt are for training tool use, verifiers for training with rewards,
-    submission for hidden answers, every_eval_ever for result collections.
+    keep every prompt and reply; conversations and sharegpt are for training tool use, verifiers for training with
+    rewards, submission for hidden answers, every_eval_ever for result collections.
 
     \b
     Examples:

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 @shared.run
 @click.option("--model", required=True, help="provider:model, hf:DIR_OR_ID or replay:DIR.")
 @click.option(
-    "--solver", "solvers", cls=types.Listed, multiple=True, metavar="A,B", help="Only these.  [default: all of the run]"
+    "--solver",
+    "solvers",
+    cls=types.Listed,
+    multiple=True,
+    metavar="A,B",
+    help="Only these solvers.  [default: all of the run]",
 )
 @click.option("--base-url", type=types.ADDRESS, help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
 @click.option(
@@ -136,6 +141,8 @@ def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool)
     refused = [verdict.solver for verdict in verdicts if verdict.refused]
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
     if refused:
-        notes = (f"Not used for {', '.join(refused)}: it reads too few readable replies as the parser does.",)
+        notes = (
+            f"Not used for {', '.join(refused)}: it agrees with the parser on too few replies that the parser reads.",
+        )
     table = Table("Verdicts on unparsed replies", columns, tuple(rows), notes)
     click.echo(RENDERERS[TEXT[tables]](table), nl=False)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from hybrid.stats import Design
 
 ASSUMED = (
-    "assumed: as for two models on BLINK; a model with tools and without differs less; give a RUN to use its share"
+    "assumed, from pairs of models on BLINK; one model with and without tools differs less; give a RUN to use its share"
 )
 
 
 @click.command("plan")
 @click.argument("where", type=types.EXISTING_PATH, required=False, metavar="[RUN|DATA]")
-@click.option("--difference", type=types.DIFFERENCE, metavar="D", help="Difference of accuracies to be found: 0.05.")
+@click.option("--difference", type=types.DIFFERENCE, metavar="D", help="Difference of accuracies to be detected: 0.05.")
 @click.option("--questions", type=types.NUMBER, metavar="N", help="Print the difference that N questions can detect.")
 @click.option("--tasks", cls=types.Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
 @click.option("--cluster", type=types.NUMBER, default=1, help="Rows per question, for example 5 rotations.")

@@ -59,9 +59,9 @@ def command(limit: int, **options: Any) -> int:
     """Generate questions, answer them in four ways, and print the gain from tools. Needs no key and no weights.
 
     A model answers with tools (`controller`), with tools whose output is blank, and alone (`mllm`); the tools answer
-    without it (`specialist`): the quick study of `hybrid study`. The model is `embedded`, a small demonstration model
-    that ships with the project: the numbers show that the program works, and say nothing about real MLLMs. OUT/site has
-    the report. The same command resumes where it stopped.
+    without it (`specialist`). This is the quick study of `hybrid study`. The model is `embedded`, a small demonstration
+    model that ships with the project: the numbers show that the program works, and say nothing about real MLLMs.
+    OUT/site has the report. The same command resumes where it stopped.
     """
     from hybrid.cli._run_config import config_of
     from hybrid.cli._sources import resolve

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 def command(words: tuple[str, ...]) -> int:
     """Answer and score single questions for a program that trains or evaluates a model.
 
-    The words are those of `hybrid run` without a model: the program names one in each request, a line of JSON on stdin.
-    The solver is `controller`, the model with tools, unless --solver names another. `hybrid export --to verifiers`
-    writes a program that uses this.
+    The arguments are those of `hybrid run` without a model: the program names one in each request, a line of JSON on
+    stdin. The solver is `controller`, the model with tools, unless --solver names another. `hybrid export --to
+    verifiers` writes a program that uses this.
 
     \b
     Example:

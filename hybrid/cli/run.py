@@ -46,14 +46,14 @@ BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=types.benchmark_
 def command(**options: Any) -> int:
     """Ask the questions of BENCHMARK, a name or a file; repeat it to resume.
 
-    Answers and traces are saved in a folder, for `hybrid compare` and `report`. \f --config reads every option
-    under its long name without dashes: lists for options that may be given several times, mappings for setting, weights
-    and model-arg. The command line wins over the file, and the file over the environment. Paths are relative to the
-    working directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with
-    lists under `matrix:` make a run for each combination, in folders of their own in --out, and print one comparison
-    per benchmark at the end. A solver whose answers two runs would share is asked in the first; --run-max-... are for
-    all runs together. `--config RUN` repeats that run, with hub data at the same commit, without the environment and
-    its --out. --no-... switches off what a file switches on.
+    Answers and traces are saved in a folder, for `hybrid compare` and `report`. \f --config reads every option under
+    its long name without dashes: lists for options that may be given several times, mappings for setting, weights and
+    model-arg. The command line wins over the file, and the file over the environment. Paths are relative to the working
+    directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with lists
+    under `matrix:` make a run for each combination, in folders of their own in --out, and print one comparison per
+    benchmark at the end. A solver whose answers two runs would share is asked in the first; --run-max-... are for all
+    runs together. `--config RUN` repeats that run, with hub data at the same commit, but ignores the environment and
+    that run's --out. --no-... switches off what a file switches on.
 
     \b
       benchmark: blink                      # run.yaml

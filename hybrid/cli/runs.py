@@ -46,7 +46,8 @@ def list_(
     """Print the newest runs in these folders, with a row for each solver; without a folder, those in runs/.
 
     SCORE is the benchmark's headline metric. STATE is finished, open (rerun the command that made it to continue),
-    being written, or damaged, and how many requests wait in batches of the provider; stderr describes the damage.
+    being written, or damaged; it also shows how many requests wait in batches of the provider. stderr describes the
+    damage.
 
     \b
     Examples:

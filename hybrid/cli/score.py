@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--verdicts",
     metavar="FILE|judge",
-    help="Also count what a judge read in unparsed replies: a file, or what `hybrid judge` left in the run.",
+    help="Also score a judge's verdicts on unparsed replies: those of a file, or those that `hybrid judge` saved.",
 )
 @click.option("--by", help="Report by this group instead of tasks.")
 @click.option("-o", "--out", type=types.ANY_PATH, help="Import the predictions as a run into this folder.")

@@ -43,14 +43,14 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
     default="controller",
     show_default=True,
     shell_complete=types.solvers,
-    help="The one with tools.",
+    help="The solver with tools.",
 )
 @click.option(
     "--depth",
     type=click.Choice(["quick", "full"]),
     default="quick",
     show_default=True,
-    help="full: also no loop, no pictures, other findings, forms.",
+    help="full adds cells: no loop, no images, outputs of other questions, single forms of output.",
 )
 @click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the study, with a run for each cell.")
 @shared.margin

@@ -56,7 +56,7 @@ class ModelSettings:
     )
     stream: Streaming = MODEL(
         "--stream",
-        "Whether replies come in pieces (OpenAI's chat API). auto: only if the server requires it or does it anyway.",
+        "Whether replies are streamed (OpenAI's chat API). auto: only if the server requires it or does it anyway.",
         "auto",
     )
     max_tokens: int | None = MODEL("--max-tokens N", "Longest reply of the model.", None, common="run", at_least=1)
@@ -295,7 +295,7 @@ class Limits:
     """
 
     tool_calls: int = LIMITS("--max-tool-calls N", "Tool calls per question.", 8, common=True, at_least=0)
-    turns: int = LIMITS("--max-turns N", "Model calls per ask.", 8, common="run", at_least=1)
+    turns: int = LIMITS("--max-turns N", "Model calls per prompt of a question.", 8, common="run", at_least=1)
     seconds: float | None = LIMITS("--max-seconds S", "Running time per question.", 600.0)
     tokens: int | None = LIMITS("--max-total-tokens N", "Tokens read and written per question.", None, at_least=1)
     cost_usd: float | None = LIMITS("--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", None)

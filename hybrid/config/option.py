@@ -121,7 +121,7 @@ def part(factory: Callable[[], T], *, identity: Identity, options: Mapping[str, 
 
 @dataclass(frozen=True)
 class OptionGroup:
-    """Declares options under one heading: `LIMITS("--max-turns N", "Model calls per ask.", 8, at_least=1)`."""
+    """Declares options under one heading: `LIMITS("--max-turns N", "Model calls per prompt.", 8, at_least=1)`."""
 
     name: Group
 

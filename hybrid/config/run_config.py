@@ -59,7 +59,7 @@ class RunConfig:
     benchmark: str = field(metadata={"identity": AffectsRunId("benchmark")})
     solvers: tuple[str, ...] = MODEL(
         "--solver A,B",
-        "Who answers. May be given several times.  [default: controller, mllm, specialist]",
+        "Solvers that answer. May be given several times.  [default: controller, mllm, specialist]",
         (),
         identity=NOT_IDENTITY,
         common=True,
@@ -73,7 +73,7 @@ class RunConfig:
     tasks: tuple[str, ...] = ASK("--task A,B", "Only these tasks.", (), identity=AffectsRunId("tasks"), common=True)
     limit: int | None = ASK(
         "--limit N",
-        "Base questions in all, from the tasks in turn.",
+        "Total number of base questions, taken from the tasks in turn.",
         None,
         identity=NOT_IDENTITY,
         common=True,
@@ -82,8 +82,7 @@ class RunConfig:
     # Ids of single questions among those that `tasks` and `limit` select.
     only: tuple[str, ...] = ASK(
         "--only ID",
-        "Only this question, with its variants. Only among the questions that the other options select. May be "
-        "given several times.",
+        "Only this question, with its variants, if the other options select it. May be given several times.",
         (),
         identity=NOT_IDENTITY,
     )
@@ -137,13 +136,13 @@ class RunConfig:
     )
     format_line: bool = ASK(
         "--format-line",
-        "The line at a prompt's end that asks for one form of reply.",
+        "Whether a prompt ends with the line that asks for a reply format.",
         True,
         identity=AffectsRunId("prompts"),
     )
     image_labels: bool = ASK(
         "--image-labels",
-        'The name ("img:1:") before each image; solvers that name images to the model keep it.',
+        'Whether its name ("img:1:") precedes each image; solvers that name images to the model keep it.',
         True,
         identity=AffectsRunId(of="model"),
     )
@@ -208,7 +207,7 @@ class RunConfig:
     # Number of samples of an MLLM's reply, which vote (`hybrid/solving/self_consistency.py`).
     samples: int = setting(
         "samples",
-        "ask an MLLM this often and take the vote",
+        "ask an MLLM this many times and take the majority vote",
         1,
         identity=AffectsRunId(of="model"),
         at_least=1,
@@ -216,7 +215,7 @@ class RunConfig:
     # Number of repetitions of every solver (`hybrid/core/repetitions.py`).
     repeats: int = setting(
         "repeats",
-        "ask every solver all questions this often: mllm, mllm@2, ...",
+        "ask every solver all questions this many times (mllm, mllm@2, ...)",
         1,
         identity=NOT_IDENTITY,
         at_least=1,
@@ -224,7 +223,7 @@ class RunConfig:
     # Whether a model is asked to reason before it answers (`hybrid/core/format_lines.py`).
     reasoning: Reasoning | None = setting(
         "reasoning",
-        "a sentence at the prompt's end: reason in writing first, or answer at once; --max-tokens is the same for both",
+        "a sentence at the prompt's end: reason in writing first, or answer at once; both with the same --max-tokens",
         None,
         identity=AffectsRunId("prompts"),
         unset="unsaid",
@@ -270,7 +269,7 @@ class RunConfig:
     )
     address: str | None = LIMITS(
         "--address HOST:PORT",
-        "Of a cluster, HOST:PORT.  [default: a cluster on this machine, for this command]",
+        "Address of a cluster.  [default: a cluster on this machine, for this command]",
         None,
         identity=NOT_IDENTITY,
     )
@@ -292,8 +291,8 @@ class RunConfig:
     # Whether replies of models are kept across runs.
     cache_replies: bool = MODEL(
         "--cache-replies",
-        "Take replies to the same requests from earlier runs, and keep new ones. Reused replies do not count as "
-        "spent again; the tables state their number.",
+        "Reuse replies of earlier runs to the same requests, and store new ones. Reused replies cost nothing; the "
+        "tables state their number.",
         False,
         identity=NOT_IDENTITY,
     )

@@ -63,6 +63,6 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
         raise UsageError(
             f"{form} cannot hold this run of {run.benchmark.card.name}: it keeps one reply per question, and the score "
             f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect "
-            "keep every ask"
+            "keep every prompt"
         )
     return rows, lost(scored)

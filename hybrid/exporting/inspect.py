@@ -56,7 +56,7 @@ class Inspect(Exporter):
     """One log, or a folder with one for each solver."""
 
     form = "inspect"
-    about = "a log of Inspect AI (.eval or .json) with every ask, tool call and image; a folder has one for each solver"
+    about = "a log of Inspect AI (.eval or .json) with every prompt, tool call and image; a folder has one per solver"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
         """See `Exporter.export`.

@@ -25,7 +25,7 @@ class ParquetExporter(Exporter):
     """One file with these columns."""
 
     form = "parquet"
-    about = "a table with one row per question and solver, typed columns; all solvers, every ask, no images"
+    about = "a table with one row per question and solver, typed columns; all solvers, every prompt, no images"
     columns: ClassVar[tuple[RecordColumn, ...]] = PARQUET
     suffixes: ClassVar[tuple[str, ...]] = (".parquet",)
 

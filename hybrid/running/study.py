@@ -46,8 +46,10 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
     return (
         PlannedRun(MAIN, about, {"solvers": (*solvers, "result_only", "text_only")}),
         blank,
-        _varied(solver, "other-findings", "findings about other questions", "wrong-results", tool_output="shuffled"),
-        _varied(solver, "oracle", "findings of a perfect tool", tool_output="oracle"),
+        _varied(
+            solver, "other-findings", "tool outputs about other questions", "wrong-results", tool_output="shuffled"
+        ),
+        _varied(solver, "oracle", "outputs of a perfect tool", tool_output="oracle"),
         _varied(solver, "other-words", "the same tool output in other words", tool_output="paraphrased"),
         replace(_varied(solver, "findings-as-text", "only the text of tool output", show="text"), pictures=True),
         replace(

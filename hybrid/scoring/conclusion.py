@@ -238,20 +238,22 @@ TRAINED: Mapping[str, Case] = {
 SEVERAL_GAINS = case(
     "gain.several",
     "several solvers with tools, or several models",
-    "Next to its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}{called}.",
+    "Compared with its model alone, over {n} questions and adjusted (Holm) for {tests}: {parts}{called}.",
 )
 SEVERAL_UNTESTED = case(
     "gain.several_untested",
     "several solvers with tools, none of which can be tested next to its model alone",
-    "Next to its model alone: {parts}{called}.",
+    "Compared with its model alone: {parts}{called}.",
 )
 SEVERAL_SPECIALISTS = case(
     "specialists.several",
     "several solvers with tools, or several models",
-    "Next to the specialists alone, on the questions that they answer: {parts}.",
+    "Compared with the specialists alone, on the questions that they answer: {parts}.",
 )
 SEVERAL_CONTENTS = case(
-    "content.several", "several solvers with tools, or several models", "With tools next to blank tools: {parts}."
+    "content.several",
+    "several solvers with tools, or several models",
+    "With tools, compared with blank tools: {parts}.",
 )
 
 
@@ -438,9 +440,10 @@ def _specialists_words(
         row = silent["right b" if unit else "value b"]
         compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
         asked = f"{how_many(pair.n + (row.n or 0))}{' in at least one repetition' if repeated else ''}"
-        answers = f"The specialists alone answer {pair.n} of {asked}; there {compared}"
+        answers = f"The specialists alone answer {pair.n} of {asked}; on these, {compared}"
         rest = f"{count_of(row)} right" if unit else format_value(row.value)
-        return answers, f". The other {row.n}: {whom} {rest}"
+        others = "question" if row.n == 1 else how_many(row.n or 0)
+        return answers, f". On the other {others}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""
     # The other cases name the hybrid solver next to the size of its lead.
     next_to = f", {whom} {other}" if pair.state == "open" or pair.claim == "rule" else ""

@@ -49,7 +49,7 @@ UNREADABLE_CALLS = case(
 OTHER_RULE = case(
     "limits.rule",
     "the other rule of what no answer counts has another verdict",
-    "with no answer counted {counts}, {parts}",
+    "with unanswered questions counted {counts}, {parts}",
 )
 GENERATED = case("limits.generated", "generated questions", "generated questions say nothing of real pictures")
 RECORDED = case("limits.recorded", "recorded model", "the model's answers are recordings")

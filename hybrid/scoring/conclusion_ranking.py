@@ -72,7 +72,7 @@ AHEAD: Mapping[str, Case] = {
     "depends": case(
         "ahead.depends",
         "of none, and some differences support no claim, or it is behind on the questions that both have",
-        "Adjusted (Holm) for {tests}, it is shown to be ahead of none of the others; {parts}.",
+        "Adjusted (Holm) for {tests}, it is significantly ahead of none of the others; {parts}.",
     ),
     "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
     "untested": case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),

@@ -105,12 +105,15 @@ case(
 case(
     "room.none",
     "the model alone is right on every question",
-    "The model alone is right on all of {n}: no gain could show.",
+    "The model alone is right on all of {n}: no gain is possible.",
 )
 case(
     "room.small",
     "no significant gain, and the model alone leaves less to gain than this run can detect",
-    ("The model alone leaves {room} to gain, and this run can detect {least} (80% power): a gain is unlikely to show."),
+    (
+        "The model alone leaves {room} to gain, and this run can detect {least} (80% power): a gain is unlikely to be "
+        "detected."
+    ),
 )
 case(
     "calls.weak",
@@ -169,23 +172,23 @@ case(
 case(
     "pooled.more",
     "several models: the random-effects mean of their gains is above 0, after adjustment (Holm)",
-    "Over {n} models tools bring {size} ({ends}; between models {spread}).",
+    "Over {n} models, tools add {size} ({ends}; between models {spread}).",
 )
 case(
     "pooled.less",
     "several models: the random-effects mean of their gains is below 0, after adjustment (Holm)",
-    "Over {n} models tools cost {size} ({ends}; between models {spread}).",
+    "Over {n} models, tools cost {size} ({ends}; between models {spread}).",
 )
 case(
     "pooled.open",
     "several models: the interval of the random-effects mean holds 0",
-    "Over {n} models tools have no significant effect ({size}, {ends}; between models {spread}).",
+    "Over {n} models, tools have no significant effect ({size}, {ends}; between models {spread}).",
 )
 case(
     "pooled.few",
     "two models, and the interval of the random-effects mean, of one degree of freedom, holds 0",
     (
-        "Over {n} models tools change the score by {size} (random-effects mean); two are too few for an interval"
+        "Over {n} models, tools change the score by {size} (random-effects mean); two are too few for an interval"
         " over models."
     ),
 )
@@ -193,7 +196,7 @@ case(
     "pooled.rule",
     "several models: whether there is an effect depends on how unanswered questions count",
     (
-        "Over {n} models tools change the score by {size} ({ends}; between models {spread}), depending on"
+        "Over {n} models, tools change the score by {size} ({ends}; between models {spread}), depending on"
         " how unanswered questions count."
     ),
 )
@@ -203,7 +206,10 @@ case(
         "the model alone was asked as often as tools cost, and the majority of its answers is right less "
         "often, after adjustment (Holm)"
     ),
-    ("At the same price the majority of {samples} samples of the model alone falls short of tools by {size} ({ends})."),
+    (
+        "At the same price, the majority of {samples} samples of the model alone falls short of tools by "
+        "{size} ({ends})."
+    ),
 )
 case(
     "price.less",
@@ -211,13 +217,13 @@ case(
         "the model alone was asked as often as tools cost, and the majority of its answers is right more "
         "often, after adjustment (Holm)"
     ),
-    ("At the same price the majority of {samples} samples of the model alone is ahead of tools by {size} ({ends})."),
+    ("At the same price, the majority of {samples} samples of the model alone is ahead of tools by {size} ({ends})."),
 )
 case(
     "price.open",
     ("the model alone was asked as often as tools cost, and no difference to the majority of its answers holds"),
     (
-        "At the same price tools are not significantly different from the majority of {samples} samples "
+        "At the same price, tools are not significantly different from the majority of {samples} samples "
         "of the model alone ({size}, {ends})."
     ),
 )

@@ -202,7 +202,7 @@ async def judge_outputs(
     of_its_kind = [exchange for exchange in attempt.exchanges if exchange.prompt.kind is question.kind]
     if all(not rules.rules_for(exchange.prompt) and _specialist_answer(exchange) is None for exchange in of_its_kind):
         routes = ", ".join(dict.fromkeys(repr(exchange.prompt.route) for exchange in of_its_kind))
-        return OutputVerdict(calls, False, "unread", unread=f"there is no rule for {routes or 'its asks'}")
+        return OutputVerdict(calls, False, "unread", unread=f"there is no rule for {routes or 'its prompts'}")
     answered = list(attempt.exchanges)
     for place, exchange in enumerate(attempt.exchanges):
         if exchange.prompt.kind is question.kind:

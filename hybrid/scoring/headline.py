@@ -104,7 +104,7 @@ def rule_line(solvers: Sequence[Scored]) -> str:
         return ""
     rule = solvers[0].unanswered
     other = OTHER[rule]
-    return f"No answer counts {COUNTED[rule]} in every number here (--unanswered {other}: {COUNTED[other]})."
+    return f"Unanswered questions count {COUNTED[rule]} in every number here (--unanswered {other}: {COUNTED[other]})."
 
 
 def rule_head(solvers: Sequence[Scored], form: str) -> str:

@@ -28,9 +28,10 @@ def test_the_tables_are_made_of_the_file(tmp_path: Path) -> None:
         assert f"| DINOv2 base | auto compiled | 1.23e+03 | 1.11e+03 | 0.90 | 15.5 | 0.5 | {peak} |" in built
     for largest in ("0.012", "-"):
         assert f"| DINOv2 base | bfloat16 | random | 1 of 16 | {largest} |" in built
-    assert "200 questions with depth, correspondence and detection: 9.5 s, the card busy 61%, 1235 MB held." in built
+    assert "200 questions with depth, correspondence and detection took 9.5 s; the GPU was busy 61% of" in built
+    assert "busy 61% of the time and held 1235 MB." in built
     gpu.add(path, "busy", {**RUN, "cpu_s": 40.25})
-    assert "detection: 9.5 s, 40.25 s of CPU time, the card busy" in gpu.page(gpu.read_measurements(path))
+    assert "detection took 9.5 s and 40.25 s of CPU time; the GPU was busy" in gpu.page(gpu.read_measurements(path))
     assert "embedded" not in built
 
 

@@ -81,8 +81,8 @@ function askEntry(ask, number, of, known) {
   const same = last && last.text.trim() === ask.reply.trim();
   return report.el(
     "section",
-    { class: "ask", "aria-label": of > 1 ? `Ask ${number}` : "Conversation" },
-    of > 1 ? report.el("h4", { text: `Ask ${number} of ${of}` }) : null,
+    { class: "ask", "aria-label": of > 1 ? `Prompt ${number}` : "Conversation" },
+    of > 1 ? report.el("h4", { text: `Prompt ${number} of ${of}` }) : null,
     ask.prompt.length ? report.el("div", { class: "step is-prompt" }, report.el("p", { class: "who" }, report.el("span", { class: "kind", text: "asked" })),
       ask.prompt.map((part) => (typeof part === "string" ? report.longText(part, "Prompt") : report.pictures([part], known)))) : null,
     report.el("ol", { class: "steps" }, ask.steps.map((step) => stepEntry(step, known))),

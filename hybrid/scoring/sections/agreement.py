@@ -1,9 +1,10 @@
 """Do two solvers make the same mistakes?
 
-A question is wrong here if it is not answered correctly; no answer is not correct, under either rule. expected: both
-wrong if their errors were independent, over all questions together; within tasks: the same within each task and number
-of choices. kappa: agreement in right and wrong beyond chance. p tests independence within tasks, adjusted (Holm) over
-the rows. For a repeated solver, the first repetition is used.
+A question is wrong here if it is not answered correctly; an unanswered question is not correct, under either rule.
+expected: the number of questions that both would get wrong if their errors were independent, over all questions
+together; within tasks: the same within each task and number of choices. kappa: agreement in right and wrong beyond
+chance. p tests independence within tasks, adjusted (Holm) over the rows. For a repeated solver, the first repetition is
+used.
 
 n: questions that both have and neither failed
 source: ours
@@ -18,9 +19,9 @@ values: 0 to n, in questions
 - both wrong / expected within tasks (0 and above) = both wrong / expected within tasks. 1 means independence. [source:
   p: exact and conditional, Gart, Biometrika 57 (1970) 471-475; over clusters Mantel and Haenszel, JNCI 22 (1959)
   719-748, with Zhang and Boos, Biometrics 53 (1997) 1185-1198]
-- kappa (-1 to 1) = (p_o - p_e) / (1 - p_e). p_o: share of questions that both have right or both have wrong; p_e:
-  that share were they independent. [source: Cohen, Educational and Psychological Measurement 20 (1960) 37-46;
-  interval after Fleiss, Cohen and Everitt (1969), over clusters Yang and Zhou (2014)]
+- kappa (-1 to 1) = (p_o - p_e) / (1 - p_e). p_o: share of questions that both have right or both have wrong; p_e: that
+  share if they were independent. [source: Cohen, Educational and Psychological Measurement 20 (1960) 37-46; interval
+  after Fleiss, Cohen and Everitt (1969), over clusters Yang and Zhou (2014)]
 
 Two solvers that are wrong about the same questions more often than independent errors would be have something in
 common: hard questions, the same training data, or the same weakness. A vote of the two, or a rule that asks the second

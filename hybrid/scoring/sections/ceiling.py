@@ -26,8 +26,8 @@ right. The better part is right on fewer; the share of the way from there to the
     (right of the hybrid - right of the better part) / (right of either - right of the better part)
 
 It is negative if the hybrid is behind its better part, above 1 if it is right on questions that neither part gets
-right, and undefined if the better part reaches the ceiling. If no answer counts as a guess, a question adds the
-probability that it is right: for two parts, 1 - (1 - a)(1 - s).
+right, and undefined if the better part reaches the ceiling. If unanswered questions count as a guess, such a question
+adds the probability that at least one part is right, 1 - (1 - a)(1 - s).
 """
 
 from __future__ import annotations

@@ -175,11 +175,11 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         return ""
     above = [row.a for row in above_rows if row.low is not None and row.low > 0]
     others = [row.a for row in above_rows if row.a not in above]
-    parts = [f"A guess comes to {guess:.3f} by {comparison.headline}"]
+    parts = [f"A guess scores {guess:.3f} ({comparison.headline})"]
     if above:
         parts.append(f"above it (each by its own 95 % interval): {', '.join(above)}")
     if others:
-        parts.append(f"not shown to be above it: {', '.join(others)}")
+        parts.append(f"not significantly above it: {', '.join(others)}")
     return f"{'; '.join(parts)}."
 
 

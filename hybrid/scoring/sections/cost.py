@@ -4,7 +4,7 @@ n: questions that were asked
 source: recorded; seconds are the running time of model and tools
 values: 0 and above
 
-- <USD|tokens|seconds> per question = total cost of the asks / questions asked
+- <USD|tokens|seconds> per question = total cost of all prompts / questions asked
 - value (in the metric's own unit) = the headline metric [n: as the metric's; source: the benchmark's card]
 """
 

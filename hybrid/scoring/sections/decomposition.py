@@ -36,7 +36,7 @@ three shares: gain with a call = P(wrong alone) P(call | wrong alone) P(right wi
 call gain, schema gain, call harm, schema harm, and mass x policy x quality. A called tool need not be the cause: tools
 that are only offered may harm a question with a call.
 
-Fractions are an extension by this project, for graded answers, for no answer that counts as a guess, and for
+Fractions are an extension by this project, for graded answers, for unanswered questions that count as a guess, and for
 repetitions. Then 1 - a is the possible gain on a question and a the possible loss, and the last share is the achieved
 part of the possible gain with a call: 0..1, as max(w - a, 0) <= 1 - a. For a repeated solver with tools, each part is
 the mean over its repetitions, with c and w of the same repetition.

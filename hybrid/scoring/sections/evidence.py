@@ -14,8 +14,8 @@ values: 0 to n, in questions
 - resisted = questions with: alone right, finding wrong, hybrid right
 - wrong from both = questions with: alone wrong, finding wrong, hybrid wrong
 - right despite both = questions with: alone wrong, finding wrong, hybrid right
-- no finding = questions with: a tool that the rule asks was called, and its output leads to no answer
-- wrong tool = questions with: tools were called, and none that the rule asks
+- no finding = questions with: a tool that the rule calls was called, and its output leads to no answer
+- wrong tool = questions with: tools were called, but none that the rule calls
 - no call = questions with: no tool was called
 - unread = questions with: the finding cannot be read as an answer
 - adoption rate (0 to 1) = questions with hybrid right / questions with alone wrong and finding right [n: questions

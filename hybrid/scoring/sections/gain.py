@@ -106,7 +106,7 @@ SHARED = case(
     "Of the {gain}, {presence} come from offering tools that return nothing; tool output adds {content}.",
 )
 PARTS = case("content.parts", "any other", "{presence}; {content}.")
-ALONE = case("content.alone", "the model alone was not asked", "Next to tools that return nothing, {content}.")
+ALONE = case("content.alone", "the model alone was not asked", "Compared with tools that return nothing, {content}.")
 
 
 def said_of(
@@ -174,7 +174,7 @@ CONTENT_CASES: Mapping[str, Case] = {
 NO_OUTPUT = case(
     "content.none",
     "part of content.parts: no tool answered a call",
-    "tool output brings nothing, as no tool answered a call",
+    "tool output adds nothing, because no tool answered a call",
 )
 
 

@@ -60,9 +60,8 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         if group.alone is not None and by_quantity:
             reached, lost_row = by_quantity[REACHED], by_quantity[LOST]
             sentences.append(
-                f"{group.hybrid.solver} answers {_of(reached, 'the ')} questions rightly that "
-                f"{reached.a} knows and {group.alone.solver} alone does not, and loses {_of(lost_row)} the "
-                "other way round."
+                f"{group.hybrid.solver} is right on {_of(reached, 'the ')} questions that only {reached.a} gets right, "
+                f"and wrong on {_of(lost_row, 'the ')} questions that only {group.alone.solver} gets right."
             )
     return " ".join(sentences)
 

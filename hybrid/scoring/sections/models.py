@@ -1,7 +1,7 @@
 """How right is each model on each task?
 
 n: questions of the task that did not fail
-source: ours: the mean score, so that --unanswered decides what no answer is worth
+source: ours: the mean score, so that --unanswered decides what an unanswered question is worth
 
 - <task> = right answers / questions of the task, or the headline metric
 """

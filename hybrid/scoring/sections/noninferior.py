@@ -12,8 +12,8 @@ source: docs/statistics.md; paired by question, resampled by cluster
 - one-sided p of a loss of the margin or more = p of the same statistic at a true difference of -margin [source:
   Piaggio et al., JAMA 308 (2012) 2594-2604; close to Tango, Statistics in Medicine 17 (1998) 891-908]
 
-The headline metric of the benchmark over the questions that both have and neither failed; the interval is that of
-`differences.py`. If nothing is tested, every verdict is undecided.
+The section compares the headline metric of the benchmark over the questions that both have and neither failed; the
+interval is that of `differences.py`. If nothing is tested, every verdict is undecided.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ values: 0 to n, in questions
 - outage = questions with this outcome: a failure, not an answer
 - broken = questions with this outcome: a failure, not an answer
 - open = questions that are not finished yet; they count in no other number [n: not given]
-- unreadable call (0 to n) = asks in which the model wrote a call that could not be read [source: recorded]
+- unreadable call (0 to n) = prompts to which the model wrote a call that could not be read [source: recorded]
 - model calls (0 and above, in calls) = calls of the MLLM [source: recorded]
 - tool calls (0 and above, in calls) = calls of tools [source: recorded]
 - calls that ended in faults: <bad arguments|unreadable call|unknown tool|unknown image|tool

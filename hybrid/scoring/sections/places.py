@@ -14,7 +14,8 @@ source: ours; docs/statistics.md; paired by question, resampled by cluster
 - calls with a region (counts) = sum over annotated questions
 - calls at the place = calls whose region covers an annotated place / calls with a region
 - calls at the place by chance = mean share of up to 50 calls about other pictures, evenly spaced in the order of the
-  run, whose region would cover one; over calls with a region. Left out with regions on fewer than two pictures.
+  run, whose region would cover a place; averaged over calls with a region. Left out if there are regions on fewer than
+  two pictures.
 - above chance (-1 to 1) = calls at the place - calls at the place by chance
 - questions at the place = questions whose calls together cover every annotated place / questions with a region
 - right at the place = right / questions at the place [n: such questions]
@@ -30,11 +31,11 @@ region consists of the boxes and points in its arguments. Without any, it consis
 and, for a call on one picture, of the boxes that it returned as `box_px`. Boxes whose union is more than half of a
 picture single out no place: such a call has no region, and neither has a call that ended in a fault, or a point given
 only by its drawn letter. A box covers an annotated box if it contains at least half of its area, and its centre: a crop
-through the middle of a thing shows it, and so does a generous crop, so that containment or intersection over union
-would be the wrong criterion. A point covers the box that contains it. A box covers the points that it contains, and a
-point covers points within 5 % of the picture's longer side, or within the answer's tolerance. Higher accuracy where the
-model looked is not an effect of looking, because easy things are found more often; the gains compare with the model
-alone on the same questions. For a repeated solver, the first repetition is used.
+through the middle of a thing shows it, and so does a large crop. Therefore, neither containment nor an intersection
+over union is required. A point covers the box that contains it. A box covers the points that it contains, and a point
+covers points within 5 % of the picture's longer side, or within the answer's tolerance. Higher accuracy where the model
+looked is not an effect of looking, because easy things are found more often; the gains compare with the model alone on
+the same questions. For a repeated solver, the first repetition is used.
 """
 
 from __future__ import annotations

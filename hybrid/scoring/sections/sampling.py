@@ -132,7 +132,7 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     votes = {row.a: row for row in section_rows if row.quantity == VOTE and not row.group}
     singles = {row.a: row for row in section_rows if row.quantity == SINGLE and not row.group}
     parts = [
-        f"{name}: the vote comes to {vote.value:.3f} {vote.metric}, a single sample to {singles[name].value:.3f}"
+        f"{name}: the vote scores {vote.value:.3f} ({vote.metric}), a single sample {singles[name].value:.3f}"
         for name, vote in votes.items()
         if vote.value is not None and singles[name].value is not None
     ]

@@ -1,9 +1,9 @@
 """How much does a solver vary when it is asked again?
 
-An interval over questions says how far the value would move with other questions of the same kind, asked once. It does
-not include that the same question may get another answer when asked again. The standard deviation here measures that,
-and the interval here is about the mean over ever more repetitions of these questions. Tool output is the same in every
-repetition, because it comes from the cache after the first.
+An interval over questions says how far the value would move with other questions of the same kind, asked once. It
+ignores that the same question may get another answer when it is asked again. The standard deviation here measures this
+variation, and the interval here is about the mean over ever more repetitions of these questions. Tool output is the
+same in every repetition, because it comes from the cache after the first.
 
 n: questions that every repetition has and none failed on
 source: docs/statistics.md, section Repeated runs

@@ -1,7 +1,7 @@
 """How accurate is each solver on each task?
 
 n: questions of the task that did not fail
-source: ours: the mean score, so that --unanswered decides what no answer is worth
+source: ours: the mean score, so that --unanswered decides what an unanswered question is worth
 
 - accuracy = right answers / questions of the task (or of the group of --by)
 - accuracy where answered = right answers / questions of the task that a specialist, which abstains by design, answers

@@ -1,9 +1,9 @@
 """Which calls changed nothing, and what would skipping them save?
 
 same answer as alone: the share of questions with a call that have the same answer as the MLLM alone. Their calls could
-have been skipped; the saving is the cost difference to asking the MLLM alone about exactly these questions, had they
-been known beforehand. A call that ended in a fault does not count as a call. A model that draws its answers changes
-some answers even without tools. Only the first repetition is used.
+have been skipped; the saving is the difference from the cost of asking the MLLM alone about exactly these questions, if
+they had been known beforehand. A call that ended in a fault does not count as a call. A model that draws its answers
+changes some answers even without tools. Only the first repetition is used.
 
 n: questions that both solvers answered without a failure
 source: ours; the question is from ToolGate, arXiv 2606.03054 (docs/study.md)
@@ -17,9 +17,10 @@ values: no bounds
 - share of <calls|seconds|tokens|USD> = skipped / sum over all questions of: with tools - alone. None if the tools
   cost nothing more. Sums of this run, so without an interval.
 
-The questions with a call that have the same answer as the MLLM alone (or no answer either way). Skipping their calls
-means asking the MLLM alone: each saves its cost with tools minus its cost alone. ToolGate (arXiv 2606.03054) asks the
-same about single calls; here the answer before each call is unknown, so the full question is skipped.
+The section covers the questions with a call that have the same answer as the MLLM alone (or no answer either way).
+Skipping their calls means asking the MLLM alone: each question saves its cost with tools minus its cost alone. ToolGate
+(arXiv 2606.03054) asks the same about single calls; here the answer before each call is unknown, so the full question
+is skipped.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, synthet
     head, _, ceiling = command("compare", *controls, "--only", "ceiling").out.partition("\n\n")
     text = (
         "made:up | BLINK val | 15 questions | date not recorded\n"
-        "No answer counts as wrong in every number here (--unanswered guess: "
+        "Unanswered questions count as wrong in every number here (--unanswered guess: "
     )
     assert head.startswith(text)
     assert ceiling.startswith("How close does the hybrid come")

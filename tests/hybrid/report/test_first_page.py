@@ -146,9 +146,9 @@ def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}
     text = "controller [anthropi…; blank], verify [anthropic:cla…l; blank], controller [openai:gp…; blank]"
     sentences = (
-        f"Next to its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {text}.",
-        f"Next to the specialists alone: no difference shown for {text}.",
-        f"With tools next to blank tools: no difference shown for {text}.",
+        f"Compared with its model alone, over 6 to 1200 questions and adjusted (Holm) for 3 tests: none for {text}.",
+        f"Compared with the specialists alone: no difference shown for {text}.",
+        f"With tools, compared with blank tools: no difference shown for {text}.",
         f"Tasks where the interval of the difference to the model alone is below 0: {text}.",
         "Limits: 29 are not finished yet; generated questions say nothing of real pictures; 6 questions show 87 points",
     )

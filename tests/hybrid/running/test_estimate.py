@@ -176,7 +176,7 @@ def test_the_controllers_outlook_keeps_to_its_limits() -> None:
     call_paths = (result.low, result.usual, result.high)
     assert [(path.calls, path.offered, path.findings) for path in call_paths] == [(1, 1, 0), (2, 2, 1), (6, 5, 5)]
     assert result.share == 0.75
-    assert "3 of 4 asks call one tool" in result.assumes
+    assert "for 3 of 4 prompts, one tool call" in result.assumes
     assert all("You may call tools" in item.says for item in call_paths)
     two = CONTROLLER.call_estimate(prompt, Limits(turns=2)).usual
     assert (two.calls, two.offered) == (2, 1)

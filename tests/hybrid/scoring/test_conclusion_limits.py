@@ -128,7 +128,10 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
     # The specialist's abstentions have a sentence of their own; as a guess the blank tools are half right.
     assert lines == [
         "unanswered questions count as wrong: controller 2 of 40, mllm 1 of 40, controller [blank] 36 of 40",
-        "with no answer counted as a guess, controller is not significantly different from controller [blank]",
+        (
+            "with unanswered questions counted as a guess, "
+            "controller is not significantly different from controller [blank]"
+        ),
         "this run can detect differences of about 17 points (80% power, 40 questions)",
     ]
     # Without the model alone the pair with the specialist is named, and without both that with blank tools.

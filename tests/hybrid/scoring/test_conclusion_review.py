@@ -236,7 +236,7 @@ def test_the_interval_of_selection_holds_the_truth(n: int, rows: int, right: flo
 
 def test_a_model_that_is_right_on_all_leaves_no_room(compared: Any) -> None:
     result = compared(real={"controller": "38r 2w", "mllm": "40r"})
-    assert sentences(result)["room.none"] == "The model alone is right on all of 40 questions: no gain could show."
+    assert sentences(result)["room.none"] == "The model alone is right on all of 40 questions: no gain is possible."
 
 
 def test_less_room_than_can_be_detected(compared: Any) -> None:
@@ -309,7 +309,7 @@ def models(synthetic_runs: Any, folder: Path, *gains: int) -> Comparison:
 def test_the_gain_over_several_models_comes_first(synthetic_runs: Any, tmp_path: Path) -> None:
     result = models(synthetic_runs, tmp_path, 20, 22, 18)
     first = conclusion(result, limits=False)[0]
-    assert (first.id, first.text[:43]) == ("pooled.more", "Over 3 models tools bring 20 points (95% CI")
+    assert (first.id, first.text[:43]) == ("pooled.more", "Over 3 models, tools add 20 points (95% CI ")
     (row,) = (row for row in POOLED.rows(result) if row.quantity == "gain")
     differences = [row for row in DIFFERENCES.rows(result) if row.quantity == "difference" and not row.group]
     values = [row for row in differences if row.metric == result.headline and row.a[4:] == row.b[10:]]
@@ -322,7 +322,7 @@ def test_the_gain_over_several_models_comes_first(synthetic_runs: Any, tmp_path:
 
 def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path: Path) -> None:
     text = sentences(models(synthetic_runs, tmp_path, 40, -30, 35, -35))
-    assert "Over 4 models tools have no significant effect" in text["pooled.open"]
+    assert "Over 4 models, tools have no significant effect" in text["pooled.open"]
     assert "I2 9" in text["pooled.open"]
 
 
@@ -331,7 +331,7 @@ def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: P
     result = models(synthetic_runs, tmp_path, 24, 48)
     text = sentences(result)
     assert text["pooled.few"] == (
-        "Over 2 models tools change the score by +36 points (random-effects mean); two are too few for an interval "
+        "Over 2 models, tools change the score by +36 points (random-effects mean); two are too few for an interval "
         "over models."
     )
     assert "pooled.open" not in text
@@ -388,7 +388,7 @@ def test_a_majority_of_samples_at_the_same_price(synthetic_runs: Any, tmp_path: 
     row = by_quantity(tuple(PRICE.rows(comparison)))["gain over samples at the same price"]
     assert row.value == pytest.approx(-20 / 90)
     assert sentences(comparison)["price.less"].startswith(
-        "At the same price the majority of 3 samples of the model alone is ahead of tools by 22 points ("
+        "At the same price, the majority of 3 samples of the model alone is ahead of tools by 22 points ("
     )
 
 

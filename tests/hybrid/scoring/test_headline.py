@@ -247,8 +247,8 @@ def test_the_rule_is_named_where_an_answer_is_missing_and_nothing_failed() -> No
 
     assert line("rrw", "rwf") == ""
     assert line("rrw", "rwa") == (
-        f"No answer counts {COUNTED['wrong']} in every number here (--unanswered guess: {COUNTED['guess']})."
+        f"Unanswered questions count {COUNTED['wrong']} in every number here (--unanswered guess: {COUNTED['guess']})."
     )
     assert line("rau", "rwf", rule="guess") == (
-        f"No answer counts {COUNTED['guess']} in every number here (--unanswered wrong: {COUNTED['wrong']})."
+        f"Unanswered questions count {COUNTED['guess']} in every number here (--unanswered wrong: {COUNTED['wrong']})."
     )

@@ -340,10 +340,10 @@ def test_the_effect_where_tools_are_called_on_less_than_half(
 )
 def test_room_for_a_gain(room: float | None, ends: Ends, least: float | None, state: str, case: str | None) -> None:
     words = {
-        "room.none": "The model alone is right on all of 40 questions: no gain could show.",
+        "room.none": "The model alone is right on all of 40 questions: no gain is possible.",
         "room.small": (
             "The model alone leaves 5 points to gain, and this run can detect 10 points (80% power): a gain is "
-            "unlikely to show."
+            "unlikely to be detected."
         ),
     }
     rows = [row("room above the model alone", room, ends), row("least detectable gain", least)]
@@ -394,16 +394,16 @@ def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_stated: b
 @pytest.mark.parametrize(
     ("value", "ends", "p", "n", "note", "case", "words"),
     [
-        (0.1, (0.05, 0.15), 0.01, 3, "", "pooled.more", "tools bring 10 points (95% CI 5 to 15; between"),
+        (0.1, (0.05, 0.15), 0.01, 3, "", "pooled.more", "tools add 10 points (95% CI 5 to 15; between"),
         (-0.1, (-0.15, -0.05), 0.01, 3, "", "pooled.less", "tools cost 10 points (95% CI 5 to 15; between"),
         (0.1, (-0.05, 0.15), 0.5, 3, "", "pooled.open", "no significant effect (+10 points, 95% CI -5 to +15; between"),
         # The interval excludes 0 before adjustment.
         (-0.1, (-0.15, -0.05), 0.06, 3, "", "pooled.open", "effect (-10 points, 95% CI -15 to -5; between"),
         (0.1, (-0.05, 0.15), 0.5, 2, "", "pooled.few", "tools change the score by +10 points (random-effects mean)"),
-        (0.1, (0.05, 0.15), 0.01, 2, "", "pooled.more", "tools bring 10 points"),
+        (0.1, (0.05, 0.15), 0.01, 2, "", "pooled.more", "tools add 10 points"),
         (0.1, (-0.05, 0.15), 0.5, 2, "depends on how unanswered questions count", "pooled.rule", "by +10 points ("),
         (-0.1, (-0.15, -0.05), 0.01, 3, "x; depends on how unanswered questions count", "pooled.rule", "by -10 points"),
-        (0.1, (0.05, 0.15), 0.01, 4, "", "pooled.more", "Over 4 models tools bring 10 points"),
+        (0.1, (0.05, 0.15), 0.01, 4, "", "pooled.more", "Over 4 models, tools add 10 points"),
         (0.1, None, 0.01, 3, "", None, ""),
     ],
 )

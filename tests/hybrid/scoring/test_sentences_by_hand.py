@@ -126,7 +126,7 @@ def test_differences_of_several_solvers_are_grouped_by_claim(names: list[str], w
 def test_gains_of_several_solvers_have_the_numbers_of_their_questions(pairs: Any, opening: str) -> None:
     sentence = _of_gains(pairs, "; NOTE")
     comma, colon = ("", ": ") if opening.startswith("not") else (",", " ")
-    assert sentence.text.startswith(f"Next to its model alone{comma}{colon}{opening}")
+    assert sentence.text.startswith(f"Compared with its model alone{comma}{colon}{opening}")
     assert sentence.text.endswith("; NOTE.")
     assert sentence.id == ("gain.several_untested" if colon == ": " else "gain.several")
 
@@ -160,8 +160,8 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
             "accuracy",
             True,
             (
-                "The specialists alone answer 40 of 52 questions; there they score 0.510, with tools 0.250",
-                ". The other 12: with tools 0.750",
+                "The specialists alone answer 40 of 52 questions; on these, they score 0.510, with tools 0.250",
+                ". On the other 12 questions: with tools 0.750",
             ),
         ),
         (
@@ -169,8 +169,8 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
             "",
             True,
             (
-                "The specialists alone answer 40 of 52 questions; there both have accuracy 0.500",
-                ". The other 12: with tools 0.750",
+                "The specialists alone answer 40 of 52 questions; on these, both have accuracy 0.500",
+                ". On the other 12 questions: with tools 0.750",
             ),
         ),
         (
@@ -178,8 +178,8 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
             "",
             True,
             (
-                "The specialists alone answer 40 of 52 questions; there they get 20 right, with tools 10",
-                ". The other 12: with tools 7 right",
+                "The specialists alone answer 40 of 52 questions; on these, they get 20 right, with tools 10",
+                ". On the other 12 questions: with tools 7 right",
             ),
         ),
         (
@@ -187,8 +187,8 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
             "",
             True,
             (
-                "The specialists alone answer 40 of 52 questions; there both get 20 right",
-                ". The other 12: with tools 7 right",
+                "The specialists alone answer 40 of 52 questions; on these, both get 20 right",
+                ". On the other 12 questions: with tools 7 right",
             ),
         ),
     ],
@@ -372,7 +372,7 @@ def lead_over(name: str, **changes: Any) -> Result:
             (),
             "depends",
             (
-                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; on the questions that "
+                "Adjusted (Holm) for 1 test, it is significantly ahead of none of the others; on the questions that "
                 "both have, it is behind b by 20 points (10 to 30)."
             ),
         ),
@@ -391,7 +391,7 @@ def lead_over(name: str, **changes: Any) -> Result:
             ("d",),
             "depends",
             (
-                "Adjusted (Holm) for 1 test, it is shown to be ahead of none of the others; no claim for its "
+                "Adjusted (Holm) for 1 test, it is significantly ahead of none of the others; no claim for its "
                 "difference to d (+30 points, 20 to 40, with another result over all questions than over tasks: -20 "
                 "points, -30 to -10 over all questions)."
             ),

@@ -115,7 +115,7 @@ def test_a_type_that_holds_itself_has_an_end() -> None:
 def test_show_lists_the_values_of_a_tool_and_of_its_objects() -> None:
     output = CliRunner().invoke(cli, ["tools", "show", "depth"]).output
     assert "\n  points       list of objects\n      label        string or null\n" in output
-    assert "\n      depth_m      number, metres, not always there: from networks" in output
+    assert "\n      depth_m      number, metres, optional: from networks" in output
     assert "\n  nearer_index integer or null: index of the nearest point" in output
 
 

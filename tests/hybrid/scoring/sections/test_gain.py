@@ -164,7 +164,7 @@ def test_without_the_model_alone_there_is_only_the_output(tmp_path: Path, synthe
     comparison = compare_controls(tmp_path, synthetic_runs, real=real, cost=synthetic_runs.calling)
     rows = tuple(SECTION.rows(comparison))
     assert SECTION.lead(comparison, rows).startswith(
-        "controller: Next to tools that return nothing, tool output adds 30"
+        "controller: Compared with tools that return nothing, tool output adds 30"
     )
     assert {item.quantity for item in rows} == {CONTENT, SHUFFLED}
     assert [item.value for item in rows if (item.quantity, item.group) == (CONTENT, "")] == pytest.approx([0.3])
