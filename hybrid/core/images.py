@@ -68,8 +68,9 @@ TIFF_TILE_SIDES = (322, 323)
 TURNED = range(2, 9)
 # Orientations that swap width and height.
 ON_ITS_SIDE = range(5, 9)
-# Bytes that occur in every file with an orientation, by Pillow's format name: EXIF, or XMP, which a PNG may compress.
-# Other formats are always checked: AVIF and WebP can rotate a picture without either.
+# By Pillow's format name: byte strings of EXIF and XMP (which a PNG may compress). A file with an orientation contains
+# at least one of them. Files of other formats are always checked, because AVIF and WebP can rotate a picture without
+# EXIF or XMP.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     "JPEG": (b"Exif", b"Orientation"),
     "MPO": (b"Exif", b"Orientation"),
@@ -139,7 +140,7 @@ class ImageStore:
         pixels = decode(data, source)
         height, width = pixels.shape[:2]
         file = saved(Image.fromarray(pixels), form)
-        # The size is that of the pixels, not of the header.
+        # Record the size of the decoded pixels, not the size in the header.
         stored = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
         write_atomic(self._note(sha256), json.dumps(asdict(stored)).encode())
         return stored
@@ -373,7 +374,7 @@ def _open(data: bytes, source: str) -> Image.Image:
 
     if reason := slow_structure(data):
         raise DataError(f"{source}: {reason}")
-    # Pillow's own limit warns or raises in a way that is not thread-safe; the limit below fails before decoding.
+    # Pillow's own limit is not thread-safe, whether it warns or raises. The limit below raises before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
         # Only these formats: Pillow knows about forty, and one of them starts Ghostscript.

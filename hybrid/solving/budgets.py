@@ -1,7 +1,7 @@
 """Budgets of a full run, in addition to those of a question (`Limits`): calls, tokens, seconds and dollars.
 
-When a budget is spent, the questions in flight end unrecorded and no further one starts; the same command with a larger
-budget continues the run.
+When a budget is spent, the questions in flight end unrecorded and no further question starts; the same command with a
+larger budget continues the run.
 """
 
 from __future__ import annotations
