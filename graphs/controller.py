@@ -54,9 +54,10 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
     from langgraph.runtime import Runtime
 
-# Assumed share of asks in which the model calls a tool: a model's habits are unknown before it is asked. The share
-# gives 1.75 model calls per ask. This is within a factor of two of a model that calls no tool (1 call) and of a model
-# that always calls a tool (2 calls). It is closer to 2, because benchmarks offer the tools that their questions need.
+# Assumed share of prompts for which the model calls a tool: a model's habits are unknown before it is asked. The share
+# gives 1.75 model calls per prompt. This is within a factor of two of a model that calls no tool (1 call) and of a
+# model that always calls a tool (2 calls). It is closer to 2, because benchmarks offer the tools that their questions
+# need.
 SHARE_WITH_TOOL = 0.75
 ASSUMED = (
     "3 of 4 asks call one tool and then answer (two turns), the others answer at once; high is every turn and tool "
@@ -72,7 +73,9 @@ MAX_REPEATS = 3
 
 @dataclass
 class ControllerInput:
-    """Shared objects of the nodes of one ask; never stored. `made` contains the previous calls, by content."""
+    """Objects that the nodes share while one prompt is answered; never stored. `made` has the previous calls, by
+    content.
+    """
 
     prompt: Prompt
     ctx: SolverContext
@@ -291,7 +294,7 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """Compile the graph; it has no state, so one graph serves every ask."""
+    """Compile the graph; it has no state, so one graph serves every prompt."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)

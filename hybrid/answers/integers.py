@@ -1,7 +1,7 @@
 """Parse a reply to a counting question (HVSBench Q2) to an integer, or None.
 
-Follows Table 8 of the HVSBench paper: digits and number words are accepted, and a number counts if the numbers of its
-parts follow it. The scorer chooses the value for a reply without a number.
+Follows Table 8 of the HVSBench paper: digits and number words are accepted. A number that is followed by the numbers of
+its parts counts as the total. The scorer chooses the value for a reply without a number.
 """
 
 import re
@@ -103,7 +103,7 @@ def _from_han(match: re.Match[str]) -> str:
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
-    """Return all numbers in a text in order; a number that is no count, or is part of a range or bound, is None."""
+    """Return all numbers in a text in order; a number that is not a count, or is part of a range or bound, is None."""
     ends = {place for match in _RANGE.finditer(text) for place in range(match.start(), match.end())}
     return tuple(None if m.start() in ends else _value(m[0]) for m in _NUMBER.finditer(text))
 

@@ -76,7 +76,7 @@ def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
 
 
 def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
-    """Read the attempts of a run: the model's steps of each ask, in order, with the hash of its prompt."""
+    """Read the attempts of a run: for each prompt, the model's steps in order, with the hash of the prompt."""
     from hybrid.log.folder import RunFolder
 
     del data

@@ -44,7 +44,7 @@ class ReportColumn:
 
 
 def state(entry: SolverEntry) -> str:
-    """Return the verdict as a word. Only answers are right or wrong; credit for abstaining makes nothing right."""
+    """Return the verdict as a word. Only an answer can be right or wrong, whatever credit an abstention gets."""
     if entry.outcome in ("", OPEN):
         return entry.outcome or "absent"
     if Outcome(entry.outcome).failed:

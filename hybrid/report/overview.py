@@ -35,7 +35,7 @@ GAIN = "The parts of the gain"
 
 
 def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
-    """Return the overview of at least one solver, side by side.
+    """Return the overview of one or more solvers, side by side.
 
     `arguments` are the paths and options of the `hybrid compare` command that prints its numbers.
     """

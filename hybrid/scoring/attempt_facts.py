@@ -1,6 +1,6 @@
-"""What statistics need of each recorded attempt, so that its line is parsed once and not once per section.
+"""The facts that statistics need about each recorded attempt, kept so that its line is parsed once, not per section.
 
-    attempt = read_attempt(recorded, "q7")       # the whole attempt; what statistics need of it stays in memory
+    attempt = read_attempt(recorded, "q7")       # the whole attempt; its facts for statistics stay in memory
     facts_of(recorded, "q7").asks.usages         # without reading the line again
 
 Facts take less than 1 KB per attempt, and are released with the last object that holds the file open.
@@ -34,7 +34,7 @@ class FaultedStep:
 class AskFacts:
     """Cost and time of an attempt; `seconds` and `started` are those of `Attempt`."""
 
-    # The cost of each ask, in order.
+    # The cost of answering each prompt, in order.
     usages: tuple[Usage, ...]
     seconds: float
     started: float | None
@@ -115,7 +115,7 @@ def _facts(attempt: Attempt) -> AttemptFacts:
 def _faults_of(step: Step) -> Iterator[FaultedStep]:
     assert step.fault is not None  # noqa: S101 - the caller selects such steps
     if step.fault is Fault.PICTURE_REFUSED:
-        # The call's own step came before this one.
+        # The step of the call itself came before this step.
         yield FaultedStep(str(step.data.get("tool")), step.fault, step.text, is_call=False)
     if step.kind == "tool":
         place = step.data.get("raised_at")

@@ -480,7 +480,8 @@ def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
 
 def _mean_metric(metrics: Sequence[Metric]) -> Metric:
     """Return the mean over repetitions, cell by cell; each question keeps its own cells."""
-    # A metric of one repetition whose cells name their questions loses these names, as the others do.
+    # The cells of a single repetition may name their questions. Averaging removes these names, as it does for several
+    # repetitions.
     if len(metrics) == 1 and not any(OF_QUESTION in cell.cluster for cell in metrics[0].cells):
         return metrics[0]
     cells: dict[tuple[str, str, int], list[Cell]] = defaultdict(list)

@@ -18,7 +18,7 @@ from hybrid.scoring.traces import TracedCall
 from hybrid.tool import Tool
 from hybrid.tool.rules import CallTool
 
-# Minimum intersection over union of two boxes that count as one; a model writes coordinates with few digits.
+# Minimum intersection over union of two boxes that count as the same box; a model writes coordinates with few digits.
 SAME_BOX = 0.75
 
 # The argument of tools that look for drawn letters.

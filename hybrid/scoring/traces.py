@@ -55,7 +55,7 @@ def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
 
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:
-    """Return whether no tool output of a solver has a picture, also if no tool answered."""
+    """Return whether no tool output of a solver has a picture; this includes the case that no tool answered."""
     return not any(any(outputs) for _, outputs in _picture_flags(folder, solver))
 
 

@@ -84,7 +84,7 @@ class Lane(Generic[T, R]):
         group = self._waiting.setdefault(self._form(item), [])
         group.append(_Waiting(item, answer, self._came, self._gone))
         if len(self._waiting) > 1:
-            # When several forms wait for the first time, admit enough items to fill batches of each.
+            # When several forms wait for the first time, admit enough items to fill batches of each form.
             for _ in range(self._room_for_forms):
                 self.room.release()
             self._room_for_forms = 0

@@ -29,12 +29,13 @@ from hybrid.serving.protocol import Message, Setup, ToWorker
 
 # Environment variable with the number of threads of NumPy's linear algebra (OpenBLAS).
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-# The one with the number of threads of all libraries that use OpenMP, which OpenBLAS reads after its own.
+# Environment variable with the number of threads of all libraries that use OpenMP. OpenBLAS reads it only if its own
+# variable is missing.
 ALL_THREADS = "OMP_NUM_THREADS"
 POLL_S = 0.02
 # A process that has closed its socket and not ended after this many polls is killed.
 MAX_POLLS = 100
-# Seconds to wait for a killed process to be gone; one with much memory takes a while.
+# Seconds to wait for a killed process to be gone; a process with much memory takes a while.
 REAP_S = 5.0
 PR_SET_PDEATHSIG = 1
 

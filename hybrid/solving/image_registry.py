@@ -1,4 +1,4 @@
-"""The images of one ask by name."""
+"""The images of one prompt, by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hybrid.core.types import Fault, ImageRef
 
 
 class ImageRegistry:
-    """The images of one ask by name: the images of the prompt, and those that tools made from them.
+    """The images of a prompt and those that tools made from them, by name.
 
     Tools get images only from the registry, so they cannot reach a view that has not been revealed yet.
     """
@@ -31,7 +31,10 @@ class ImageRegistry:
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; if it has no parent, it gets none."""
+        """Name and register an image made from `of` (`img:1.1`, `img:1.2`, ...).
+
+        An image with a parent gets `of` as its parent.
+        """
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1

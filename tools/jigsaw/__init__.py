@@ -468,7 +468,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
 
 
 def _measures(fits: Sequence[SeamCosts]) -> list[str]:
-    """Return the seam measures of each piece and their meaning: with each piece if there are at most two, else once."""
+    """Return the seam measures of each piece and their meaning, which is given only once for more than two pieces."""
     if len(fits) <= 2:
         return [
             f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "

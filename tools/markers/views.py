@@ -26,7 +26,7 @@ MIN_SIDE_PX = 12
 # A label is certain from this confidence. No other view is searched if all requested labels are certain; if none are
 # requested, two labels or a lone REF.
 SURE = 0.9
-# The label that may be the only one of an image.
+# The label that may be the only label in an image.
 ALONE = "REF"
 # Minimum correlation at which a letter counts for a view.
 LEGIBLE = 0.7

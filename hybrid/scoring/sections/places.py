@@ -124,7 +124,10 @@ def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) ->
 def _by_chance(
     looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return, by question, the number of its calls times the share of others' calls that would cover its place."""
+    """Return, by question, how many of its calls would cover its place by chance.
+
+    This is the number of its calls times the share of sampled calls about other pictures that would cover the place.
+    """
     all_looks, by_unit = list[Look](), defaultdict[str, list[int]](list)
     for name, of in looks.items():
         by_unit[units[name]] += range(len(all_looks), len(all_looks) + len(of))
