@@ -100,7 +100,9 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def aliked_lightglue(folder: Path, real: bool) -> None:
-    """ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023): the package's weights, else random."""
+    """Build ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023), with the package's or random
+    weights.
+    """
     import json
     import shutil
 

@@ -73,8 +73,9 @@ MAX_REPEATS = 3
 
 @dataclass
 class ControllerInput:
-    """Objects that the nodes share while one prompt is answered; never stored. `made` has the previous calls, by
-    content.
+    """Objects that the nodes share while one prompt is answered; never stored.
+
+    `made` contains the previous calls, by content.
     """
 
     prompt: Prompt
