@@ -100,8 +100,9 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def aliked_lightglue(folder: Path, real: bool) -> None:
-    """Build ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023), with the package's or random
-    weights.
+    """Build ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023).
+
+    With `real` the weights are those of the package, else random.
     """
     import json
     import shutil
