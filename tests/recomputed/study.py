@@ -24,7 +24,7 @@ FACTORS = {
 
 
 class Asked(NamedTuple):
-    """A question that both answered."""
+    """A question, and the results of the MLLM alone and of the hybrid on it."""
 
     id: str
     task: str
@@ -197,7 +197,7 @@ def _none(others: Sequence[float]) -> float:
     return math.prod(1 - other for other in others)
 
 
-# By unit, the cost of an ask; no synthetic run has a price.
+# By unit, the cost of an answer; no synthetic run has a price.
 USAGE: Mapping[str, Callable[[JsonObject], float]] = {
     "seconds": lambda used: used["seconds"],
     "tokens": lambda used: used["input_tokens"] + used["output_tokens"],

@@ -9,7 +9,7 @@ from hybrid.core.types import Fault, Question, Reply, Step
 from hybrid.scoring.called_questions import call_share
 from hybrid.scoring.reports import compare_paths
 
-# By repetition, whether each question has a call (`c`), one that ended in a fault (`x`), or none.
+# By repetition, for each question: a call (`c`), a call that ended in a fault (`x`), or none (`-`).
 CALLS = {"controller": "ccx--c", "controller@2": "c-cc-c"}
 
 

@@ -75,7 +75,8 @@ def test_answers_that_a_judge_read_are_not_counted_again() -> None:
     ("words", "power"),
     [
         (("30r 5w", "20r 15w"), "this run can detect differences of about 24 points (80% power, 35 questions)"),
-        # Of several pairs the one that detects least: the third solver differs from the first on most questions.
+        # Of several pairs, the one with the largest detectable difference counts: solvers one and three differ on most
+        # questions.
         (
             ("30r 5w", "20r 15w", "2r 33w"),
             "this run can detect differences of about 39 points (80% power, 35 questions)",
@@ -131,7 +132,7 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
         "with no answer counted as a guess, controller is not significantly different from controller [blank]",
         "this run can detect differences of about 17 points (80% power, 40 questions)",
     ]
-    # Without the model alone the pair with the specialist is named, and without both that with blank tools.
+    # Without the model alone, the pair with the specialist counts; without both, the pair with blank tools.
     powers = []
     for left_out in (("mllm",), ("mllm", "specialist")):
         fewer = compare([solver for solver in comparison.solvers if solver.solver not in left_out])

@@ -413,10 +413,12 @@ def test_questions_of_one_picture_are_not_too_few(clusters: tuple[str, ...] | No
 
 
 def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[ConclusionRows, Comparison, HeadlinePair]:
-    """Return the pair of two solvers of these letters by task; `more` are repetitions of b in its first task."""
+    """Return the pair of two solvers with these letters by task; `more` has the letters of b's repetitions in the first
+    task.
+    """
     task = next(iter(a))
     repetitions = [solver(f"b@{n}", {**b, task: word}) for n, word in enumerate(more, 2)]
-    # A solver's name in a comparison may differ from that in its run, by which repetitions belong together.
+    # A solver's name in a comparison may differ from its name in the run, which decides what is a repetition of what.
     recorded = {name: {} if more else {"recorded": f"{name} recorded"} for name in "ab"}
     comparison = compare([solver("a", a, **recorded["a"]), solver("b", b, **recorded["b"]), *repetitions])
     rows = ConclusionRows(comparison, ("differences", "helped", "answered"))
@@ -500,7 +502,7 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
             "questions that only one answered contribute +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
         ),
         ("a" * 20 + "w" * 20 + "rw" * 30, "r" * 20 + "a" * 20 + "rw" * 30, "; a leaves 20 unanswered, b 20"),
-        # What neither answers does not count for either.
+        # A question that neither solver answers counts for neither.
         (
             "a" * 80 + "rw" * 30,
             "r" * 20 + "a" * 60 + "rw" * 30,
@@ -529,7 +531,7 @@ def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) 
 
 
 def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
-    # The first 20 questions are answered by b in every repetition; each other one is left out by one of the two.
+    # b answers the first 20 questions in both repetitions, and each of the others in only one repetition.
     a, b = "w" * 60, "r" * 20 + "a" * 20 + "r" * 20
     pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 40 + "a" * 20)[2]
     assert pair.claim == "more"
@@ -547,7 +549,7 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
 
 
 def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() -> None:
-    # In each of two repetitions b leaves another 8 of 60 unanswered, and a the same 10.
+    # b leaves 8 of 60 questions unanswered, others in each of two repetitions; a always leaves the same 10.
     a, b = "a" * 10 + "rw" * 25, "r" * 44 + "a" * 8 + "r" * 8
     pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 44 + "r" * 8 + "a" * 8)[2]
     assert pair.split is not None
@@ -724,7 +726,7 @@ def test_a_group_of_by_is_better_by_its_answers() -> None:
 
 @dataclass(frozen=True)
 class TwoTasks:
-    """What `_is_of_more_answers` reads of an overlap: a large and a small task, 10 and 2 questions."""
+    """What `_is_of_more_answers` reads of an overlap: a large task with 10 questions and a small one with 2."""
 
     right: tuple[np.ndarray, np.ndarray]
     # Where only the second solver answered, and where only the first did.
@@ -756,7 +758,7 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
     # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
     assert of_more_answers("ratio", kept=True)
     assert not of_more_answers("mean_of_ratios", kept=True)
-    # The large task has four questions with a right answer, so b gains all of it, and a half of the small one.
+    # In the large task only four questions have right and wrong, so b gains all of it; a gains half of the small task.
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
@@ -765,20 +767,22 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
 
 
 def test_half_of_the_part_from_answering_is_enough() -> None:
-    # a is wrong where only a answered: b gains one point on each of its four, on average (4 - n) / (4 + n) by number.
+    # Where only a answered, a is wrong. b gains one point on each of the four that only b answered; the numbers of
+    # answers alone would give (4 - n) / (4 + n) on average.
     nothing, right_b = np.zeros(12), ONLY_B.astype(float)
     for of_a, is_of_more in ((1, True), (2, False)):
         silent = (right_b, (np.arange(12) >= 12 - of_a).astype(float))
         overlap: Any = TwoTasks((nothing, right_b), silent, np.full(12, True), "ratio")
         assert _is_of_more_answers(overlap, 0.2) is is_of_more
-    # Of the small task each answers one, b wrongly: by weight b gains 0.4 and loses 0.5, by number 4 and 1.
+    # In the small task each solver answers one question that the other does not, b wrongly: by weight b gains 0.4 and
+    # loses 0.5, by number of questions 4 and 1.
     only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
     overlap = TwoTasks((only_a.astype(float), right_b), (only_b.astype(float), only_a.astype(float)), np.full(12, True))
     assert _is_of_more_answers(overlap, 0.2)
 
 
 def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float = 0.2, **facts: Any) -> bool:
-    """Return the decision where only b answered four questions and only a two; of the rest, both are right on all."""
+    """Return the decision if only b answered four questions, only a answered two, and both are right on the rest."""
     both = ~ONLY_A & ~ONLY_B
     of_b, of_a = both | (np.arange(12) < right_b), both | (np.arange(12) >= 12 - right_a)
     silent = (ONLY_B.astype(float), ONLY_A.astype(float))
@@ -788,11 +792,12 @@ def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float =
 
 
 def test_answers_are_worth_what_they_exceed_the_credit_by() -> None:
-    # No answer is worth a half: b gains 2, 0 or 1 and a 0, 1 or 1; a third of the sum comes from the numbers.
+    # A missing answer is worth a half: b gains 2, 0 or 1, and a gains 0, 1 or 1; a third of the sum comes from the
+    # numbers.
     credit = np.where(ONLY_A | ONLY_B, 0.5, 0.0)
     decided = [worth(*right, credit=credit) for right in ((4, 1), (2, 2), (3, 2))]
     assert decided == [False, False, True]
-    # As a mean over tasks b gains a tenth and a gains 1, by weight 0.4 and 1.
+    # As a mean over tasks, b gains a tenth and a gains 1; the weights of their answers are 0.4 and 1.
     assert worth(1, 2, "mean_of_ratios", -0.2)
     # The only question of the small task with a verdict, next to one of ten.
     one_of_small, one_of_large = np.arange(12) == 11, np.arange(12) == 0

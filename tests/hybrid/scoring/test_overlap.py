@@ -186,7 +186,7 @@ def test_answers_count_only_in_the_units_of_the_metric_and_where_both_have_the_q
 
 
 def test_the_parts_by_answering_are_shifted_equally() -> None:
-    # As a guess, no answer is worth a half: for the wrong answers of b the rest of the metric is below 0.
+    # Counted as a guess, a missing answer is worth a half, so where b is wrong the rest of the metric is below 0.
     shared = shared_of(compared("a" * 10 + "r" * 10, "w" * 10 + "r" * 5 + "a" * 5), "a", "b")
     parts = shared.split_by_answering("guess")
     assert parts is not None
@@ -194,7 +194,7 @@ def test_the_parts_by_answering_are_shifted_equally() -> None:
     assert (better_a.value, better_b.value) == (0.5 * 15 / 20 + 5 / 20, 0.5 * 15 / 20 + 5 / 20)
     assert rest_a.value is not None
     assert rest_b.value is not None
-    # b is wrong on ten that a leaves out, and leaves five out on which a is right.
+    # b is wrong on ten questions that a leaves out, and leaves out five on which a is right.
     assert rest_b.value - rest_a.value == pytest.approx(-(10 + 5) * 0.5 / 20)
     assert min(cell.numerator for cell in (*rest_a.cells, *rest_b.cells)) == 0
 
@@ -251,12 +251,12 @@ def test_metrics_name_the_tasks_that_have_them(monkeypatch: pytest.MonkeyPatch) 
     a, b = solver("a", {"Jigsaw": "wr", "Counting": "ww"}), solver("b", {"Jigsaw": "wf", "Counting": "ww"})
     comparison = compare([a, replace(a, solver="like a"), b], ComparisonOptions(allow_failed=True))
     of_both = {"of all": ["Counting", "Jigsaw"]}
-    # Of the only answer A one solver failed; a part has its own tasks.
+    # One solver failed the only question with the answer A, so the pair has no task of that metric.
     assert shared_of(comparison, "a", "b").tasks_by_metric() == of_both
     of_a = shared_of(comparison, "a", "like a")
     assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
     assert of_a.at(np.array([0, 1])).tasks_by_metric() == {"of A": ["Jigsaw"], "of all": ["Jigsaw"]}
-    # All questions of a solver are asked once.
+    # The result for all questions is computed once and kept.
     monkeypatch.setattr(overlap, "summary", None)
     assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
 
@@ -275,7 +275,7 @@ def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> 
 
 def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
     assert shared_of(compared("r" * 99 + "f", "w" * 100, allow_failed=False), "a", "b").untested() is None
-    # Questions that one was not asked are not among those that could fail.
+    # Questions that one solver was not asked are not among those that could fail.
     unasked = shared_of(compared("r" * 89 + "." * 10 + "f", "w" * 100, allow_failed=False), "a", "b")
     assert unasked.untested() == "failed"
 
@@ -334,7 +334,7 @@ def test_who_is_ahead_is_decided_by_the_mean_over_tasks() -> None:
     shared = shared_of(compare([a, b]), "a", "b")
     assert shared.accuracy("guess")[0].value == 30 / 70 > 20 / 70 == (shared.accuracy("guess")[1].value or 0)
     assert shared.shown("guess") == 1
-    # A question each: no interval.
+    # Each solver has one question, so there is no interval.
     assert shared_of(compared("r", "w"), "a", "b").shown("guess") is None
 
 

@@ -1,4 +1,4 @@
-"""The rows of a statistic over shared questions: of those with a verdict, beside all that both have."""
+"""The rows of a statistic over shared questions: over those with a verdict, next to all that both solvers have."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ ANSWERS = {
 
 
 def compared(*, allow_failed: bool = True) -> Comparison:
-    # A solver's name in a comparison may differ from that in its run.
+    # A solver's name in a comparison may differ from its name in the run.
     solvers = [
         solver(name, answers, unanswered="wrong", recorded=f"{name} recorded") for name, answers in ANSWERS.items()
     ]

@@ -40,7 +40,9 @@ SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 
 @dataclass
 class Obedient(Scripted):
-    """Answers each question in the form of its kind: in our line, or bare if the line is not requested."""
+    """Answers each question in the form of its kind: on hybrid's answer line, or alone if the prompt does not request
+    that line.
+    """
 
     # By id of the question.
     kinds: Mapping[str, Kind]

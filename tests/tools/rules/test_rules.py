@@ -98,7 +98,7 @@ FILE = {"route": "by_text"}
 @pytest.mark.parametrize(
     ("routes", "names"),
     [
-        # A row of a file: rules for its task, then those for by_text, the project's last.
+        # For a row of a file, the rules for its task come first, then those for by_text, with the project's last.
         ({**FILE, "task_route": "light"}, ["light lamp", "by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "none"}, ["by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "by_text"}, ["by_text silent", "by_text lamp", "by_text "]),
