@@ -43,7 +43,7 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Replace a file atomically: even if the process crashes, the file has all of its old content or all of its new.
+    """Replace a file atomically: if the process crashes, the file has either all of its old or all of its new content.
 
     A device, a pipe or an open file of this process (`/dev/stdout`) is written to directly. Any other link is replaced,
     not followed, because another user may have linked it to a valuable target.
@@ -139,7 +139,7 @@ def complete_or_absent(path: Path) -> Iterator[None]:
     """Remove what was written at `path` if the `with` block fails, so that the same command can be repeated.
 
     Args:
-        path: must be missing, or an empty folder, which stays.
+        path: must be missing, or an empty folder, which is kept.
 
     Raises:
         OSError: the error of the `with` block; `filename` is `path` if a library named no file.

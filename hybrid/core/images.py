@@ -43,7 +43,7 @@ MEDIA_TYPES = {
     # Servers do not accept AVIF, so it is converted to PNG.
     "AVIF": "image/png",
 }
-# Formats that Pillow may try: a JPEG with several pictures (MPO) is opened as one.
+# Formats that Pillow may try. A JPEG with several pictures (MPO) is opened as a JPEG.
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
 # Common formats that are not supported, by their first bytes.
 NOT_READ: Mapping[str, re.Pattern[bytes]] = {

@@ -287,7 +287,7 @@ class Usage:
 
     `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in queues, for
     weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
-    the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
+    the answer was given without them. `unreadable` counts prompts for which the model wrote an unreadable call.
 
     `reused_calls` are model calls whose reply another run has paid for (`--cache-replies`): they count as calls, but
     their tokens, seconds and cost are not counted again.
@@ -335,7 +335,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A solver's answer to one prompt. The run fills in `usage` and `steps` from the kit's own log."""
+    """A solver's answer to one prompt. The run fills in `usage` and `steps` from the log of the solver's context."""
 
     text: str
     outcome: Outcome = Outcome.ANSWERED
@@ -358,8 +358,8 @@ Ask = Callable[[Prompt], Awaitable[Reply]]
 class Attempt:
     """A finished question of one solver: one line of `attempts.jsonl`.
 
-    `seconds` is the wall time from the first ask to the last reply, including waiting; `started` is the start time, in
-    seconds since 1970.
+    `seconds` is the wall time from the first prompt to the last reply, including waiting; `started` is the start time,
+    in seconds since 1970.
     """
 
     id: str
@@ -426,7 +426,7 @@ class Metric:
     n: int
     combine: Combine
     cells: tuple[Cell, ...] = ()
-    # Whether each numerator is within 0 and its denominator; False for errors and counts.
+    # Whether each numerator is between 0 and its denominator; False for errors and counts.
     share: bool = True
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The facts that statistics need about each recorded attempt, kept so that its line is parsed once, not per section.
+"""The facts that statistics need about each recorded attempt, kept so that a line is parsed once, not once per section.
 
     attempt = read_attempt(recorded, "q7")       # the whole attempt; its facts for statistics stay in memory
     facts_of(recorded, "q7").asks.usages         # without reading the line again

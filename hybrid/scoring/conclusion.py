@@ -4,10 +4,10 @@
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
 In order, it compares a hybrid solver with its model alone and with the specialists alone; splits the difference into
-the effect of offering tools and the effect of tool output; states the effect of the tools' form, if a study has the
-form of the model's training; answers a reviewer's next questions (`conclusion_review.py`); and names worse tasks and
-the limits of the claim. Each case, with its condition and words, is beside the code that chooses it. Every test is one
-that `hybrid compare` prints.
+the effect of offering tools and the effect of tool output; states the effect of offering tools in the form of the
+model's training, if a study measured it; answers a reviewer's next questions (`conclusion_review.py`); and names worse
+tasks and the limits of the claim. Each case, with its condition and words, is beside the code that chooses it. Every
+test is one that `hybrid compare` prints.
 """
 
 from __future__ import annotations

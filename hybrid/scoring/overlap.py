@@ -302,7 +302,7 @@ class Overlap:
 
     @cached_property
     def credit(self) -> Floats:
-        """What no answer is worth, 0..1, for each question that a solver left unanswered; 0 for others."""
+        """The worth of a missing answer, 0..1, for each question that a solver left unanswered; 0 for others."""
         credit = np.zeros(len(self))
         for place, score in self._unanswered_scores(self.rule).items():
             credit[place] = score.correct or 0.0

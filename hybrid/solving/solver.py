@@ -169,7 +169,7 @@ class Solver(ABC):
         return (type(self),)
 
     def warm(self) -> None:  # noqa: B027 - most solvers have nothing to load
-        """Start loading, in a thread, whatever the first ask would wait for; return immediately."""
+        """Start loading, in a thread, whatever the first prompt would wait for; return immediately."""
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
         """Estimate the calls for this prompt: one call, or none without a model.

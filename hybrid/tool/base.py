@@ -196,7 +196,7 @@ class ReducedPrecision:
     # Whether the weights were trained. Decisions of random weights say little about those of trained weights.
     trained: bool = False
     device: str = "cpu"
-    # The largest difference of that number without consequences.
+    # The largest difference of that number that has no consequences.
     tolerated: float = 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""A question with ten images and ten tool calls stays small: pictures are stored, and the rest refers to them."""
+"""The state of a question with ten images and ten tool calls stays small: it refers to stored pictures."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""The sections of a study, recomputed: the decomposition by events of each question, and plain sets."""
+"""The sections of a study, recomputed from the events of each question and from plain sets of questions."""
 
 import itertools
 import math

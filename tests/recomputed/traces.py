@@ -1,4 +1,4 @@
-"""The sections on tools, recomputed: the meaning of outputs in an attempt by three plain rules, and calls counted."""
+"""The sections on tools, recomputed: three plain rules read the tool outputs of an attempt, and calls are counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

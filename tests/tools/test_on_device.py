@@ -1,4 +1,4 @@
-"""Learned backends on `$HYBRID_TEST_DEVICE`: the outputs of the CPU, for every batch, in every precision.
+"""Learned backends on `$HYBRID_TEST_DEVICE` give the outputs of the CPU, for every batch and in every precision.
 
 On the CPU itself, batches are compared with single calls, and lower precision with float32.
 """

@@ -128,8 +128,8 @@ def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, st
     return [*itertools.product(paths, KINDS), *rows, *((param, next(turns)) for param in texts)]
 
 
-# `tools try` would serve its page, and its options are those of `tools run`. `view` waits for a run at any usable path;
-# tests/hybrid/cli/test_wrong_turns.py has the unusable ones.
+# `tools try` is left out because it would serve its page; it has the options of `tools run`. `view` is left out because
+# it waits for a run at any usable path; tests/hybrid/cli/test_wrong_turns.py covers unusable paths.
 @of_all(("tools", "try"), ("view",))
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words

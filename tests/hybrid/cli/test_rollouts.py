@@ -72,7 +72,7 @@ def test_rewards_and_requests_are_those_of_a_run(
     scores = [json.loads(line) for line in (tmp_path / "run/controller/scores.jsonl").read_text().splitlines()]
     bodies = {body for _, body in requests}
     requests.clear()
-    # The run's probe result: tool pictures are seen in a separate message, or inside the result.
+    # The place of tool pictures that the run's probe found: a separate message, or inside the result.
     place = json.loads((tmp_path / "run/manifest.json").read_text())["tool_picture"]["place"]
     words = (*DATA, "--model-arg", f"tool_pictures={place}")
     endpoint = {"do": "answer", "model": "mock", "base_url": server}

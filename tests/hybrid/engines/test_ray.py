@@ -1,4 +1,4 @@
-"""`--engine ray` on a cluster of two nodes, each with its own image store: the same answers, and none twice."""
+"""`--engine ray` on a cluster of two nodes, each with its own image store: same answers, and nothing is asked twice."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""`docs/agents.md` is correct, with a local graph and a local server."""
+"""The examples of `docs/agents.md` work with a local graph and a local server."""
 
 import json
 from collections.abc import Iterator

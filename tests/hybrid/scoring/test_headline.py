@@ -1,4 +1,6 @@
-"""The two tables of a comparison and its rule, from letters: values, baselines, marks and what was left unanswered."""
+"""The two tables of a comparison and its rule, for hand-written answers: values, baselines, marks, unanswered
+questions.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`--protocol official`: asked in the papers' wording and read by their parser, or refused; never a silent zero."""
+"""With `--protocol official`, questions have the papers' wording and replies their parser, or the run is refused."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

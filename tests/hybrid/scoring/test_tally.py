@@ -1,4 +1,4 @@
-"""Scores on disk: read while they are valid, and recomputed if anything that they were made from changed."""
+"""Saved scores are read while they are valid, and recomputed if anything from which they were computed has changed."""
 
 import json
 import re

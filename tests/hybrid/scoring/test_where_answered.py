@@ -1,4 +1,4 @@
-"""A specialist's pair on the questions that it answers, and a gain's parts on those of all its solvers."""
+"""The difference to a specialist on the questions that it answers, and a gain's parts on those of all its solvers."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Captions: made once, when a prompt first needs one, saved on disk, and independent of the question."""
+"""A caption is made once, when a prompt first needs it, is saved on disk, and does not depend on the question."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

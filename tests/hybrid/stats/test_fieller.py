@@ -1,4 +1,4 @@
-"""Fieller's interval of a ratio: computed by hand, withheld near 0, and its coverage."""
+"""Fieller's interval of a ratio: it equals a hand computation, is withheld near 0, and has the right coverage."""
 
 import math
 

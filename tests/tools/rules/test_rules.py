@@ -1,4 +1,4 @@
-"""The table of all rules: those of tools and those that combine several, and no route with two of them."""
+"""The table of all rules: rules of single tools, rules that combine several tools, and at most one rule per route."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

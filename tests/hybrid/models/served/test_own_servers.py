@@ -1,4 +1,4 @@
-"""Servers that the program starts: asked, shared, logged, and stopped however the program ends."""
+"""Servers that the program starts are asked, shared and logged, and they are stopped however the program ends."""
 
 import json
 import os
