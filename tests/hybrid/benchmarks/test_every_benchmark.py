@@ -1,5 +1,6 @@
-"""Every published benchmark: equal files for equal seeds, errors that name the file, and no answer that was not
-offered."""
+"""Every published benchmark makes equal files from equal seeds, names the file in errors, and accepts only offered
+answers.
+"""
 
 from collections.abc import Callable
 from functools import cache

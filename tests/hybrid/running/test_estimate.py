@@ -1,4 +1,4 @@
-"""The dry run: counted by hand if every number is known, else within a factor of two of the real usage."""
+"""The estimate of a dry run equals a count by hand if every number is known, else it is within a factor of two."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

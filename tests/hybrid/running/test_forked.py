@@ -1,4 +1,4 @@
-"""Work in a fork: its values, errors and end, and that the command line reads the data in a fork.
+"""Work in a fork returns values and errors, and ends; the command line reads the data in a fork.
 
 Each test runs in a separate program: the test process has threads, and then nothing is forked.
 """

@@ -1,4 +1,4 @@
-"""The last sentence of a conclusion: each limit with the solver's own counts, from letters."""
+"""The last sentence of a conclusion: each limit with the solver's own counts, for hand-written answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace

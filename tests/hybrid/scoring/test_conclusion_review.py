@@ -1,4 +1,4 @@
-"""The sentences that answer a reviewer: stated if their section decides something, and not otherwise."""
+"""Each sentence that answers a reviewer is stated if and only if its section decides something."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One row: its kind, its right answer, why it cannot be used; and whether a reply is right."""
+"""One row becomes a question with its kind and right answer, or is refused with the reason; and a reply is scored."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How right specialists are where a model calls a tool, recomputed from random letters."""
+"""The accuracy of specialists on questions where a model calls a tool, recomputed from random letters."""
 
 import random
 from dataclasses import replace

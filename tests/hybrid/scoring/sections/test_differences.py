@@ -1,4 +1,4 @@
-"""Comparisons by hand: pairs, counts, tests, and refusals."""
+"""Differences of hand-written solvers: pairs, counts, tests, and refused comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import replace

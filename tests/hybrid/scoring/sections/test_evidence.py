@@ -1,4 +1,4 @@
-"""Use of evidence: unread replies, and what is left out."""
+"""The section on the use of evidence: its classes, unread replies, and the questions that are left out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calls that changed nothing: unreadable traces, and costs that are not recorded."""
+"""The section on calls that changed nothing, with unreadable traces and with costs that were not recorded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
