@@ -34,7 +34,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 
 @dataclass(frozen=True)
 class Raw:
-    """The server's exact reply; it may be sent only when the test ends, or `cut` before its announced length."""
+    """The server's exact reply. It is held back until the test ends if `waits_for_end`, and ends too early if `cut`."""
 
     body: bytes
     status: int = 200
@@ -202,5 +202,5 @@ def tool_call() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def raw() -> type[Raw]:
-    """Return the bytes that the server sends."""
+    """Return the class `Raw`, a reply that the server sends exactly."""
     return Raw

@@ -119,7 +119,7 @@ def told_well(result: Any, what: str) -> None:
 
 
 def refused(words: Words, item: click.Command) -> list[tuple[click.Parameter, str]]:
-    """Return each path option or argument with every refused path, and each text option with one of them."""
+    """Return each path option or argument with every refused path, and each text option with one refused path."""
     waits = words in command_tree.WAITING
     paths = [param for param in item.params if isinstance(param.type, click.Path)]
     texts = [param for param in item.params if isinstance(param.type, click.types.StringParamType) and not waits]
