@@ -69,7 +69,7 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         assert all(guesses[place].exact for place in places)
         guessed = fmean(guesses[place].correct or 0.0 for place in places)
         rates = [fmean(run[place].correct or 0.0 for place in places) for run in runs]
-        # The tolerance is four standard errors of the simulation, at least that of a rate of zero.
+        # The tolerance is four standard errors of the simulated rate, and not less than those of the computed rate.
         error = max(stdev(rates), math.sqrt(guessed * (1 - guessed) / len(places))) / math.sqrt(RUNS)
         assert fmean(rates) == pytest.approx(guessed, abs=4 * error), task
     measured: dict[str, list[float]] = {}

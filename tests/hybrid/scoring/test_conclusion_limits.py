@@ -60,7 +60,7 @@ def test_calls_that_could_not_be_read_are_counted_for_each_solver_and_named_abov
     few, many = (of(name, "30r 10w", usage=Usage(unreadable=n)) for name, n in (("few", 2), ("many", 3)))
     (words,) = [limit for limit in limits(few, many) if "could not be read" in limit]
     assert words == "many wrote calls that could not be read about 3 of 40 questions"
-    # Of solvers that no sentence is about, nothing is said.
+    # Solvers that no sentence is about are not mentioned.
     judged = replace(many, solver="many (judged)", read_by_judge=True)
     assert not any("could not be read" in limit for limit in limits(few, judged))
 
@@ -85,7 +85,7 @@ def test_answers_that_a_judge_read_are_not_counted_again() -> None:
             ("2r 33w", "20r 15w", "30r 5w"),
             "this run can detect differences of about 39 points (80% power, 35 questions)",
         ),
-        # A difference that is claimed by one rule alone was tested, and so was one without an interval.
+        # A difference that only one rule supports was tested, and so was a difference without an interval.
         (("10w 25r", "10a 25r"), "this run can detect differences of about 19 points (80% power, 35 questions)"),
         (("1r", "1w"), "1 question cannot show any difference"),
         (("3r 1w", "1r 3w"), "4 questions cannot show any difference"),
@@ -158,7 +158,7 @@ def test_shared_pictures_are_those_of_all_solvers() -> None:
     words = "{} questions show {} pictures"
     assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", first))
     assert words.format(7, 4) in limits(pictured("a", "Jigsaw", first), pictured("b", "Counting", second))
-    # Predictions without their pictures do not hide those of a run.
+    # Predictions without pictures do not hide that a run's questions share pictures.
     assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", [""] * 4))
     assert not [line for line in limits(pictured("a", "Jigsaw", ["scene 1"] * 4)) if "show" in line]
 

@@ -463,7 +463,8 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
         ("w" * 20 + "a" * 20, "r" * 40, "more", (20, 0)),
         ("w" * 40, "r" * 20 + "a" * 20, "more", (0, 20)),
         ("a" * 20 + "w" * 20, "a" * 20 + "r" * 20, "more", (20, 20)),
-        # With unanswered questions as wrong, the solver that leaves many is behind; as a guess, it is ahead.
+        # If unanswered questions count as wrong, the solver with many of them is behind; if they count as a guess, it
+        # is ahead.
         ("a" * 36 + "w" * 4, "w" * 24 + "r" * 16, "rule", (36, 0)),
         ("w" * 10 + "r" * 30, "a" * 10 + "r" * 30, "rule", (0, 10)),
     ],
@@ -645,7 +646,8 @@ def test_a_pair_that_was_not_tested_has_no_parts() -> None:
 
 def test_the_other_rule_is_applied_to_the_mean_over_tasks() -> None:
     small = {"Counting": "w" * 10}
-    # As a guess b gains 15 of 60 on one of two tasks; as wrong it loses 3 of 60.
+    # If unanswered questions count as a guess, b gains 15 of 60 on one of two tasks; if they count as wrong, it loses 3
+    # of 60.
     pair = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
     assert pair.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
     assert pair.other_rule is not None
@@ -762,7 +764,7 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
-    # A question without right and wrong that both answered decides nothing.
+    # A question that both answered and that is neither right nor wrong decides nothing.
     assert not of_more_answers("mean_of_ratios", np.arange(12) != 5)
 
 
@@ -804,7 +806,7 @@ def test_answers_are_worth_what_they_exceed_the_credit_by() -> None:
     of_both, silent = (one_of_small.astype(float), one_of_large.astype(float)), ONLY_B.astype(float)
     lone: Any = TwoTasks(of_both, (silent, of_both[0]), np.arange(12) != 10)
     assert _is_of_more_answers(lone, -0.2)
-    # Three questions to one: by number exactly a half.
+    # Three questions against one give exactly a half by number.
     three, one = np.arange(12) < 3, np.arange(12) == 11
     by_solver = (np.zeros(12), three.astype(float))
     overlap: Any = TwoTasks(by_solver, (by_solver[1], one.astype(float)), np.full(12, True), "ratio")

@@ -43,7 +43,7 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
     first, second, third = ("".join(rng.choices("rwaf.", (4, 4, 2, 1, 2), k=40)) for _ in range(3))
     shared = shared_of(compared(first, b=second, b_2=third), "a", "b")
     by_solver = [[first], [second, third]]
-    # The order is that of the first solver, then questions that only others have.
+    # The questions are in the order of the first solver, followed by those that only others have.
     numbers_by_solver = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
     order = list(dict.fromkeys(n for numbers in numbers_by_solver for n in numbers))
     assert shared.ids.tolist() == [f"Jigsaw_{n + 1}" for n in order]
@@ -228,7 +228,7 @@ def test_a_metric_whose_units_depend_on_the_answers_has_no_parts(monkeypatch: py
         assert metric is not None
         return replace(metric, cells=tuple(cell._replace(denominator=2.0) for cell in metric.cells))
 
-    # Other units of one combination of repetitions are enough; one without a value is left out.
+    # If one combination of repetitions has other units, there is no split; a combination without a value is left out.
     for other, has_parts in ((lambda *args: None, True), (with_other_units, False)):
         monkeypatch.setattr(
             Overlap,
@@ -364,7 +364,7 @@ def test_repetitions_are_averaged_cell_by_cell_within_a_task() -> None:
         Cell("U", "q", 1.0, 1.0),
     )
     assert (mean.value, mean.n) == (pytest.approx((1.5 / 2 + 1.5 / 3) / 2), 4)
-    # A metric of other units than its cells keeps the larger number.
+    # A metric whose units are not its cells keeps the larger number.
     assert _mean_metric([replace(first, n=7), second]).n == 7
     assert _mean_metric([first]) is first
 
@@ -503,7 +503,7 @@ def test_parts_of_a_mean_over_tasks_weigh_each_task_alike(seed: int) -> None:
 
 
 def test_units_that_one_solver_never_completes_are_of_neither() -> None:
-    # Of the last 10 units a leaves another rotation unanswered in each repetition.
+    # In the last 10 units, a leaves a different rotation unanswered in each repetition.
     first = ("rrrr" * 3 + "rrrw" * 7) + "arrr" * 10
     words = {"a": first, "a@2": first.replace("arrr", "rarr"), "b": "rrrr" * 6 + "rrrw" * 4 + "rrrw" * 10}
     comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
@@ -518,7 +518,8 @@ def test_units_that_one_solver_never_completes_are_of_neither() -> None:
 
 @pytest.mark.parametrize("second", ["f" * 40, "a" * 40])
 def test_a_metric_of_one_repetition_has_the_clusters_of_its_questions(second: str) -> None:
-    # MVP-Bench has no metric of a repetition that failed every question, or that is left out for its silence.
+    # MVP-Bench has no metric for a repetition that failed every question, or that answered none where those are left
+    # out.
     words = {"a": "r" * 20 + "w" * 20, "a@2": second, "b": "r" * 30 + "w" * 10}
     shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
     view = shared if "f" in second else shared.with_answers()
@@ -554,7 +555,8 @@ def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
 
 
 def test_the_other_rule_matters_if_one_repetition_is_silent() -> None:
-    # As a guess the silent half of b is worth as much as the answers of a, as wrong it is worth nothing.
+    # Counted as a guess, the silent half of b is worth as much as the answers of a; counted as wrong, it is worth
+    # nothing.
     comparison = compared("rw" * 20, b="a" * 40, b_2="rw" * 20)
     rows = ConclusionRows(comparison, ())
     assert rows.otherwise(comparison.named("a"), comparison.named("b")) == "b is behind a"

@@ -115,7 +115,7 @@ def test_nothing_is_tested_with_too_many_failures_even_where_none_is_seen() -> N
     part = part_of(allow_failed=False)
     (row,) = part.gated(part.share("mean", part.seen.right[0]))
     assert (row.low, row.note) == (None, f"{part.row.note}; {UNTESTED['failed']}")
-    # One of 200 is less than 1 %, but not of the ten of its task.
+    # One failed question is less than 1 % of 200, but more than 1 % of the ten of its task.
     rare = rare_failure()
     tested = {
         part.row.group: [row.low is not None for row in part.gated(part.share("mean", part.seen.right[0]))]
@@ -191,7 +191,7 @@ def test_a_failure_in_a_small_task_withholds_the_test_of_the_task_alone() -> Non
 
 
 def test_a_metric_of_pairs_counts_pairs(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Of the six pairs of four questions one has a question that failed; the tasks count the other 23 questions."""
+    """One of the six pairs of four questions has a question that failed; the tasks count the other 23 questions."""
     questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](6))
 
     def wrong_but_for_two(question: Question) -> Reply | None:

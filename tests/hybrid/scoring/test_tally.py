@@ -311,7 +311,7 @@ def test_a_stored_answer_is_compared_without_parsing(fakes: Any, monkeypatch: py
     monkeypatch.setattr(Blink, "score_stored", compare_stored)
     stored_question = fakes.question("val_Jigsaw_1", task="Jigsaw", route="Jigsaw", target="(A)", choices=("x", "y"))
     first = attempt(stored_question, "B")
-    # Of a dialogue, the last reply has the answer.
+    # In a dialogue, the last reply has the answer.
     last = replace(first.exchanges[0], reply=replace(first.exchanges[0].reply, text="(A)"))
     attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges * 2, last))}
     scores = tally_replies(BENCHMARK, Replies([stored_question], attempts, stored=True), OPTIONS).scores
