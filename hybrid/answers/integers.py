@@ -216,7 +216,7 @@ _AND_MORE: Final = re.compile(r"(?i)(?:\s\w+){1,3}\sand\s(?:an?|another|some|sev
 def first_number(text: str) -> int | None:
     """Read the only number of a reply, or the first if the others are its parts: `five objects: four boats, one car`.
 
-    None for a list, a range, and parts without their sum.
+    The result is None for a list, a range, and parts without their sum.
     """
     if _LIST.fullmatch(bare(text)) or _SOME in f" {text} ":
         return None
@@ -236,8 +236,8 @@ RULES: Final = (only_number, announced, closing_number, total, closing_field, no
 def parse_integer(text: str) -> Parsed[int]:
     """Read the count, 0 or more, in any text.
 
-    None without a number, for a list or a range of numbers, for parts without their sum, and if the relevant number is
-    a fraction or negative.
+    The result is None if there is no number, for a list or a range of numbers, for parts without their sum, and if the
+    relevant number is a fraction or negative.
     """
 
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:

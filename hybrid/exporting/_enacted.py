@@ -168,7 +168,7 @@ class _TracedTools:
 
 @dataclass(frozen=True)
 class Enactment:
-    """Everything in addition to the traces that determines what a solver sends to its model."""
+    """Everything that, in addition to the traces, determines what a solver sends to its model."""
 
     run: ExportedRun
     solver: Solver

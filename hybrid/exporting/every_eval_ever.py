@@ -103,7 +103,7 @@ class _Evaluation:
 
     @property
     def model(self) -> dict[str, Any]:
-        """The model as `DEVELOPER/NAME`; a solver without a model counts as one by `hybrid`."""
+        """The model as `DEVELOPER/NAME`; a solver without a model counts as a model of the developer `hybrid`."""
         mllm = self.run.mllm_of(self.scored)
         provider, _, name = mllm.partition(":") if mllm else ("hybrid", "", self.scored.solver)
         *developer, last = (name or provider).split("/")

@@ -108,7 +108,7 @@ def without_shared_openings(texts: Sequence[str]) -> list[str]:
     # In sorted order, an opening shared by the first and the last text is shared by all between them.
     shared = [_shared_length(*ends) for ends in zip(ordered, ordered[sharers - 1 :], strict=False)]
     longest: dict[str, int] = {}
-    # Starts of groups that include the text, with ever shorter openings, so that the first is its longest.
+    # Starts of the groups that include the text, in order of ever shorter openings: the first has the longest.
     starts = deque[int]()
     for place, text in enumerate(ordered):
         if place < len(shared):

@@ -52,7 +52,7 @@ def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
         )
         for result in by_name.values()
     ]
-    # Papers print no numbers on generated questions.
+    # No paper reports numbers on generated questions.
     if cells_of(comparison):
         command = shlex.join(("hybrid", "compare", *arguments, "--published"))
         sections.append(OverviewSection("published", PUBLISHED_TITLE, "", (), published_below(comparison), command))

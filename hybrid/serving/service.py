@@ -152,7 +152,7 @@ class CachedTools:
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
         request = ToolRequest(0, name, answering, json_args, tuple(images), needs, seed, key, overlays, pictures)
-        # Do not await before `_shared`: work that cached its output after this lookup is only in the table until then.
+        # Do not await before `_shared`: work that cached its output after this lookup may leave the table at any await.
         if finding is not None:
             spent.cached = True
         else:

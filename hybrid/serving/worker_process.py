@@ -142,8 +142,8 @@ def _environment() -> dict[str, str]:
     """Return the run's environment without the keys of models, which tools do not need; HF tokens stay.
 
     Progress bars of other libraries are off unless the user wants them, because the run shows what is being loaded.
-    Except on ARM, NumPy's linear algebra uses one thread by default: tools run in several threads, and those of
-    OpenBLAS would wait in busy loops.
+    Except on ARM, NumPy's linear algebra uses one thread by default: tools run in several threads, and OpenBLAS's own
+    threads would wait in busy loops.
     """
     environment = {OTHER_BARS: "1", **os.environ}
     # On ARM, PyTorch uses OpenBLAS, too, and large products of a network need its threads. OpenBLAS reads its own
