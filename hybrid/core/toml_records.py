@@ -111,7 +111,7 @@ class Reader:
             }
         if origin in (tuple, frozenset):
             items = self.items(value, steps)
-            # tuple[X, ...] has any number of one type, tuple[X, Y] one of each.
+            # tuple[X, ...] holds any number of items of one type, tuple[X, Y] one item of each type.
             if origin is frozenset or parts[-1] is ...:
                 several = (self.entries(parts[0], item, (*steps, place)) for place, item in enumerate(items))
                 return origin(entry for entries in several for entry in entries)

@@ -1,4 +1,4 @@
-"""The solver `verify` over a real socket: it proposes, looks at evidence once and decides, always in as many calls."""
+"""The solver `verify` over a real socket: it proposes, sees evidence once and decides, with a fixed number of calls."""
 
 from typing import Any
 

@@ -240,7 +240,7 @@ def is_coarse_noise(pixels: Pixels) -> bool:
 
 
 def is_only_blocks(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) has the visible blocks of a JPEG, whose means show nothing."""
+    """Return whether an RGB image (H, W, 3) has visible JPEG blocks whose mean colours show nothing."""
     import cv2
 
     ratio = block_steps(pixels)

@@ -27,7 +27,7 @@ LEAST = 0.6
 # brightest pixel in the centre of that square. In rendered boxes, even if they are brightened, the share is at least
 # 0.16 and the letters reach level 128.
 BLACK, SHARE, WHITE = 30, 0.12, 110
-# More than half the width of the widest box.
+# Margin around the picture: more than half the width of the widest box.
 MARGIN_PX = 16
 
 

@@ -447,7 +447,7 @@ def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[
 
 
 def differences(root: Path, lines: int) -> Pages:
-    """Return a benchmark with one pair of solvers in its overview, and a difference for each of `tasks` tasks."""
+    """Return a benchmark with one pair of solvers in its overview, and a difference for each of `lines` tasks."""
     rows = rows_of(2, SOLVERS)
     built = benchmark_pages("blink", rows, None)
     items = tuple(

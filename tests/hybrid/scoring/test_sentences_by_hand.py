@@ -249,7 +249,7 @@ def test_the_first_by_another_count_is_named_if_it_differs(
 
 
 def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
-    """Several specialists differ in what they answer; a solver without such rows answers all or nothing."""
+    """Specialists may answer different questions; a solver without rows "where answered" answers all or nothing."""
     facts = [
         ("depth", "value", 0.5, 40),
         ("depth", "value where answered", 0.625, 16),
