@@ -354,7 +354,7 @@ def support_by_size(pixels: Pixels) -> float:
 
 
 def support_by_patches(pixels: Pixels) -> float:
-    """Return the share, 0..1, of a confidence above chance that the flat patches of an RGB image leave."""
+    """Return the factor, 0..1, by which flat patches in an RGB image reduce the part of a confidence above chance."""
     return float(np.clip((IN_PATCHES - find_patches(pixels).covered) / (IN_PATCHES - DOUBTFUL), 0, 1))
 
 

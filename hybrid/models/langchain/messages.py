@@ -209,7 +209,7 @@ def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
 
 
 def _refusal(reply: AIMessage) -> str | None:
-    """Return the text of a refusal by a model of OpenAI, next to the content or as a part of it."""
+    """Return the text of a refusal by an OpenAI model; it is next to the content, or is a part of it."""
     parts = reply.content if isinstance(reply.content, list) else []
     refusals = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
     words = (reply.additional_kwargs.get("refusal"), *refusals)

@@ -39,7 +39,7 @@ LEVEL: Final = 0.9
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield gain and effects of each hybrid solver with their 90 % intervals; the note has the verdict.
+    """Return gain and effects of each hybrid solver with their 90 % intervals; the note has the verdict.
 
     Raises `UsageError` for a margin that is not above 0.
     """

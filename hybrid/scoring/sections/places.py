@@ -85,7 +85,7 @@ class LookCounts:
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield rows for each hybrid solver with a trace on annotated questions, over all and by group."""
+    """Return rows, over all questions and by group, for each hybrid solver with a trace on annotated questions."""
     results: list[Result] = []
     for group in comparison.groups:
         if group.hybrid.folder is not None and not is_imported(group.hybrid):

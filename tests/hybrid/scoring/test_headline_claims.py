@@ -760,7 +760,8 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
     # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
     assert of_more_answers("ratio", kept=True)
     assert not of_more_answers("mean_of_ratios", kept=True)
-    # In the large task only four questions have right and wrong, so b gains all of it; a gains half of the small task.
+    # In the large task, only four questions can be right or wrong, so b gains all of it; a gains half of the small
+    # task.
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)

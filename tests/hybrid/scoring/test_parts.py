@@ -15,7 +15,8 @@ from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, ratio_interval
 from tests.hybrid.scoring.solvers import solver
 
-# Of Jigsaw's ten questions the second solver failed one, the first was not asked one, and two have no right and wrong.
+# Among Jigsaw's ten questions, the second solver failed one, the first was not asked one, and two cannot be right or
+# wrong.
 ANSWERS = {
     "first": {"Jigsaw": "rrwwnra.nw", "Counting": "rwrwrwrw"},
     "second": {"Jigsaw": "rwrwnfrrnw", "Counting": "rrrwrrrr"},
