@@ -225,7 +225,7 @@ def _grainy(seed: int) -> Draw:
 
 
 def _compress(plain: Draw) -> Draw:
-    """Return a generator of the same pictures as low-quality JPEGs: blocks of 8 px with few frequencies."""
+    """Return a function that draws the same pictures as low-quality JPEGs: blocks of 8 px with few frequencies."""
 
     def draw(height: int, width: int) -> Pixels:
         with BytesIO() as file:

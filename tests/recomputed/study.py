@@ -83,7 +83,7 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
-    """Compute gain, parts and factors over all and by task; gain and harm with a call by the tools called."""
+    """Compute gain, parts and factors, in total and by task; also gain and harm with a call, by the tools called."""
     all_rows = read_questions(runs)
     total = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {total} that one of them failed"] * bool(total)
