@@ -178,7 +178,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the difference that this run's questions can detect, given their spread; the largest one of several pairs."""
+    """Yield the difference that this run's questions can detect, given their spread: the largest of several pairs."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))

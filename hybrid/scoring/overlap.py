@@ -273,7 +273,7 @@ class Overlap:
         """Split each solver's headline metric into two parts whose differences add up to the metric's difference.
 
         The first part is the metric as if nobody had answered the questions that any solver left unanswered; the second
-        is the remainder, cell by cell. Of repeated solvers, every combination of their repetitions is split, and each
+        is the remainder, cell by cell. For repeated solvers, every combination of their repetitions is split, and each
         part is the mean. Returns None without a headline metric, or if its denominators depend on which questions were
         answered.
         """

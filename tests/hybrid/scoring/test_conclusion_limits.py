@@ -166,7 +166,7 @@ def test_shared_pictures_are_those_of_all_solvers() -> None:
 def test_a_task_is_heavy_from_three_times_the_weight_of_its_questions() -> None:
     def words(combine: Any = "mean_of_ratios", headline: str = "accuracy_macro", **sizes: int) -> list[str]:
         cells = [Cell(task, f"{task}{n}", 1.0, 1.0) for task, size in sizes.items() for n in range(size)]
-        # A cell without a denominator is no question of the metric.
+        # A cell without a denominator is not a question of the metric.
         cells += [Cell("small", f"none{n}", 0.0, 0.0) for n in range(100)]
         other = Metric("accuracy_micro", 1.0, len(cells), "mean_of_ratios", tuple(cells[: len(cells) // 2]))
         metric = Metric("accuracy_macro", 1.0, len(cells), combine, tuple(cells))

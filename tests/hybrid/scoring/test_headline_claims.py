@@ -572,7 +572,7 @@ def test_a_group_of_questions_may_be_answered_in_part(a: str, words: str) -> Non
 
 
 def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
-    # Of Jigsaw a answers 20 of 200, all wrong, and of Counting everything, all right.
+    # a answers 20 of Jigsaw's 200 questions, all wrong, and all of Counting's, all right.
     a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
     pair = pair_of(a, {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60})[2]
     pair = replace(pair, other_rule=None)

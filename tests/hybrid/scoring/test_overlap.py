@@ -418,7 +418,8 @@ def test_a_solver_that_lacks_a_question_has_no_group_of_it() -> None:
 
 
 def test_an_answer_without_right_and_wrong_counts_beside_one_with() -> None:
-    # Of two questions of one picture, a answers only the one without right and wrong; on two pictures, nothing counts.
+    # a answers only one of two questions, neither right nor wrong: if both show one picture, the difference is tested;
+    # on two pictures, nothing counts.
     for words, reason in ((("a....n", "r....n"), None), (("an", "rn"), "unanswered")):
         solvers = [on_pictures(scored) for scored in compared(*words).solvers]
         assert shared_of(compare(solvers), "a", "b").untested() == reason

@@ -151,7 +151,8 @@ def test_a_contrast_is_of_the_headline_over_all_and_of_accuracy_in_a_task() -> N
         for group, metric in (("", "accuracy_macro"), ("Counting", "accuracy"), ("Jigsaw", "accuracy"))
         for name, sides in (("gain", ("third", "second")), ("loss", ("second", "first")))
     ]
-    # Of Counting the first has 4 of 8 and the second 7; of Jigsaw's six the first has 2 and the second 3.
+    # The first solver gets 4 of Counting's 8 questions right, the second 7; of Jigsaw's six, the first gets 2 and the
+    # second 3.
     over_all = (7 / 8 + 3 / 6) / 2, ((4 - 7) / 8 + (2 - 3) / 6) / 2
     assert [row.value for row in rows] == pytest.approx([*over_all, 7 / 8, -3 / 8, 3 / 6, -1 / 6])
     assert [row.n for row in rows] == [14, 14, 8, 8, 6, 6]
