@@ -13,7 +13,7 @@ from hybrid.solving.solver import Solver, SolverContext
 
 
 class Chance(Solver):
-    """Draws one answer with the seed of the ask, so that a run is reproducible."""
+    """Draws one answer with the prompt's seed, so that a run is reproducible."""
 
     role = "chance"
     seeded = True

@@ -100,7 +100,11 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def aliked_lightglue(folder: Path, real: bool) -> None:
-    """ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023): the package's weights, else random."""
+    """Build ALIKED-n16 (Zhao et al. 2023) with LightGlue (Lindenberger et al. 2023).
+
+    With `real`, the weights are those of the package if it is installed. Otherwise they are random, and without `real`
+    the extractor is the smaller ALIKED-t16.
+    """
     import json
     import shutil
 

@@ -79,7 +79,7 @@ def means(
 
 
 def blink(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Macro averages from the 14 cells of their split, and chance from the number of options."""
+    """Derive macro averages from the 14 cells of their split, and chance from the number of options."""
     # Values recomputed from outputs are not printed cells.
     grid = Grid([cell for cell in cells if "recomputed" not in cell.note])
     tasks = tuple(BLINK_TASKS)
@@ -107,7 +107,7 @@ MM_SAP_TABLES = ("Table 1", "Table 3", "Table 7")
 
 
 def mm_sap(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Totals over the 1,150 questions, rates and accuracies of answers, refusals."""
+    """Derive totals over the 1,150 questions, and rates and accuracies of answers and refusals."""
     grid = Grid(cells)
     names = ("score_kk.BasicVisQA", "score_kk.KnowVisQA", "score_ku.KnowVisQA", "score_ku.BeyondVisQA")
     for row in grid.rows:

@@ -53,7 +53,7 @@ class Comparison:
 
 
 def differences(item: Json, other: Json, path: str = "", key: str = "") -> Iterator[tuple[str, float | None]]:
-    """Return, field by field, how far the data of two tool outputs are apart; None if a decision differs."""
+    """Yield, field by field, how far the data of two tool outputs are apart; None if a decision differs."""
     if isinstance(item, Mapping) and isinstance(other, Mapping) and item.keys() == other.keys():
         for name in item:
             # Counts are keyed by the name of the thing.

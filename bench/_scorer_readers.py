@@ -36,13 +36,13 @@ def load(file: str, *names: str) -> dict[str, Any]:
 
 
 def lmms_eval() -> Reader:
-    """`blink_process_results` gives the parser the letters of the choices, or all letters if there are none."""
+    """Parse as `blink_process_results` does: with the letters of the choices, or with all letters without choices."""
     extract = load("lmms_eval/tasks/blink/utils.py", "_extract_answer_letter")["_extract_answer_letter"]
     return lambda reply, choices: extract(reply, string.ascii_uppercase[: len(choices)]) or None
 
 
 def vlmevalkit() -> Reader:
-    """`can_infer` without a judge; "Z" and no match count as no letter, as under its policy exact_matching."""
+    """Parse with `can_infer` and no judge; "Z" and no match count as no letter, as under its policy exact_matching."""
     infer = load("vlmeval/utils/matching_util.py", "can_infer_option", "can_infer_text", "can_infer")["can_infer"]
 
     def read(reply: str, choices: list[str]) -> str | None:
@@ -53,7 +53,7 @@ def vlmevalkit() -> Reader:
 
 
 def inspect() -> Reader:
-    """`parse_answers` of the solver multiple_choice, with one correct choice."""
+    """Parse with `parse_answers` of the solver multiple_choice, for one correct choice."""
     from inspect_ai.solver._multiple_choice import parse_answers  # type: ignore[import-not-found,unused-ignore]
 
     def read(reply: str, choices: list[str]) -> str | None:

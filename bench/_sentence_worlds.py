@@ -195,7 +195,7 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def a_sign_hangs_on_the_rule_only_if_it_changes(folder: Path, rng: np.random.Generator) -> bool:
-    """Of a difference by both rules, a sentence denies the sign or the direction only if the signs are opposite."""
+    """A sentence on a difference by both rules denies the sign or direction only if the signs are opposite."""
     answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.6}
     refused = {"mllm": rng.random(SIZE) < 0.4, "controller": rng.random(SIZE) < 0.1}
     run = write_run(folder / "run", questions(SIZE), answers, refused=refused)

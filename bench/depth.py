@@ -125,7 +125,7 @@ def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]
 
 
 def measured(folder: Path, count: int, seed: int) -> list[Item]:
-    """Return `each` pairs of pixels for every photograph in the folder, half of them on one row."""
+    """Return `count` pairs of pixels for every photograph in the folder, half of them on one row."""
     rng, items = np.random.default_rng((seed, 14)), list[Item]()
     for photo in sorted((folder / "rgb").iterdir()):
         image = decode(photo.read_bytes(), photo.name)
@@ -274,7 +274,7 @@ def candidates(pixels: Pixels) -> CueMaps:
 
 
 def draw_pairs(number: int, seed: int) -> list[Difference]:
-    """Draw up to six pairs of points from each of `count` scenes, half of them on one row; every pair has its scene."""
+    """Draw up to six pairs of points from each of `number` scenes, half of them on one row, with the scene's index."""
     results = []
     for index in range(number):
         rng = generator("fit", 16, seed, index)

@@ -182,7 +182,7 @@ def real(folder: Path) -> None:
 
 
 def changed(folder: Path, seeds: range, purpose: Purpose) -> None:
-    """Print, for each of `CHANGES`, on how many images a mark is not passed on, or more than 3 px off."""
+    """Print, for each of `CHANGES`, on how many images a mark is not passed on, or is more than 3 px off."""
     rows = blink_rows(folder, "Jigsaw", "Spatial_Relation", columns=("idx", "image_1"))
     results = []
     for seed in seeds:

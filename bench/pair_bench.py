@@ -31,7 +31,7 @@ from tools._shared.view_matches import Matches, MatchView
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-# Photographs between one pair of a set and the next, because neighbours in a folder are often similar.
+# Number of photographs from one pair of a set to the next, because neighbours in a folder are often similar.
 STRIDE = 7
 
 

@@ -25,7 +25,7 @@ COLUMNS = ("id", "image", "question", "choices", "answer", "task")
 
 
 def write(path: Path, rows: int) -> None:
-    """Write a file with `count` rows, in the format of its suffix."""
+    """Write a file with `rows` rows, in the format of its suffix."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
         if path.suffix != ".jsonl":

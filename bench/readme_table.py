@@ -65,7 +65,7 @@ def cell(scored: Scored, task: str | None) -> str:
 
 
 def mean_of(scored: Scored, task: str | None, rule: UnansweredRule = "wrong") -> Metric:
-    """Return the accuracy within a task, or the mean of the tasks; `unanswered` decides how no answer counts."""
+    """Return the accuracy within a task, or the mean of the tasks; `rule` decides how a missing answer counts."""
     scores = [score for score in scored.counted[rule].scores if task in (None, score.task)]
     return accuracy("", scores, macro=task is None)
 

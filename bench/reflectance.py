@@ -65,7 +65,7 @@ class Answer:
 
     @property
     def right(self) -> bool:
-        """Whether it is answered rightly."""
+        """Whether the given letter is the right one."""
         return self.truth == self.letter
 
 

@@ -4,7 +4,7 @@
     uv run python -m bench.reproducing --data ../shared/data -o bench/results    writes page and sheet
 
 DATA holds `blink_outputs/MODEL`, `mvp_bench/` (questions and predictions) and `actiview/groundtruth_views.json`. The
-printed cells are those of `hybrid/benchmarks/published/`. No model is called.
+printed cells are those of `hybrid/benchmarks/NAME/published.csv`. No model is called.
 """
 
 from __future__ import annotations

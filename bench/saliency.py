@@ -58,7 +58,7 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
 
 
 def counting(items: int, seed: int) -> dict[str, float]:
-    """Count the Counting questions whose choices include the number of salient objects, and those where it is right."""
+    """Count the Counting questions whose choices include the number of salient objects, and those answered right."""
     right = offers = 0
     for index in range(items):
         drawn_item = item("Counting", index, seed)

@@ -142,7 +142,7 @@ def _copies(rows: Mapping[str, Sequence[Mapping[str, Any]]], count: int) -> Iter
 
 
 def copy_run(data: Path, out: Path, seed: int, home: Path) -> None:
-    """Make a finished run of all questions of a data set, of which only `FEW` are really asked."""
+    """Make a finished run of all questions of a data set; only `FEW` questions are really asked."""
     os.environ["HYBRID_HOME"] = str(home)
     import pyarrow.parquet as pq
 

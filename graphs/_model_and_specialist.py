@@ -38,7 +38,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class DecisionInput:
-    """Shared objects of the nodes of one ask; never stored."""
+    """Objects that the nodes share while one prompt is answered; never stored."""
 
     prompt: Prompt
     ctx: SolverContext
@@ -98,7 +98,7 @@ class ModelAndSpecialist(Solver):
         self.graph.begin()
 
     def build(self) -> CompiledStateGraph[DecisionState, DecisionInput, DecisionState, DecisionState]:
-        """Compile `propose` and `specialist` from the start, then `decide`; it is stateless and serves every ask."""
+        """Compile `propose` and `specialist` from the start, then `decide`; it is stateless and serves every prompt."""
         from langgraph.graph import END, START, StateGraph
 
         async def decide(state: DecisionState, runtime: Runtime[DecisionInput]) -> DecisionState:
@@ -123,7 +123,7 @@ class ModelAndSpecialist(Solver):
         try:
             final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, proposal))
         finally:
-            # If the ask ended without the proposal, the proposal is no longer needed.
+            # If the answer was given without the proposal, the proposal is no longer needed.
             proposal.cancel()
             await asyncio.gather(proposal, return_exceptions=True)
         answer = final["answer"]

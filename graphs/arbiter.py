@@ -2,7 +2,7 @@
 
     hybrid run blink --solver arbiter --model openai:gpt-4o [--trust trust.json] [--setting samples=5]
 
-A LangGraph graph of three nodes; `propose` and `ask_specialists` run in parallel. The rule (`decide`):
+A LangGraph graph of three nodes; `propose` and `specialist` run in parallel. The rule (`decide`):
 
 - Without a readable answer of the specialist, the proposal is kept.
 - An unreadable proposal never beats a readable answer of the specialist.
@@ -10,9 +10,9 @@ A LangGraph graph of three nodes; `propose` and `ask_specialists` run in paralle
 - If they differ and each is less likely to be right than a guess, which only a measurement can show, there is no
   answer.
 - If two independent answers, right with probabilities p and m, differ, the first has odds of p (1 - m) : m (1 - p).
-  Both are estimates: the specialist replaces the proposal only if its log-odds are higher by `LIKELY` standard
-  deviations of the difference, which follow from the numbers of counted answers. Graded answers (a scanpath) are
-  compared by their expected scores, on the same scale.
+  Because p and m are estimates, the specialist replaces the proposal only if its log-odds are higher by more than
+  `LIKELY` standard deviations of the difference. These standard deviations follow from the numbers of counted answers.
+  Graded answers (a scanpath) are compared by their expected scores, on the same scale.
 
 Both probabilities are computed alike (`hybrid/solving/answer_confidence.py`). A tool has the overall rate on its card
 and the card's curve at the confidence of this answer; an MLLM has its prior accuracy and, if sampled, its share of the

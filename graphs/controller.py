@@ -94,9 +94,10 @@ def system_text(ctx: SolverContext) -> str:
     return "\n\n".join([*system_texts, "\n".join([text, TEXTS["trust"], *lines]) if lines else text])
 
 
-# Assumed share of asks in which the model calls a tool: a model's habits are unknown before it is asked. The share
-# gives 1.75 model calls per ask. This is within a factor of two of a model that calls no tool (1 call) and of a model
-# that always calls a tool (2 calls). It is closer to 2, because benchmarks offer the tools that their questions need.
+# Assumed share of prompts for which the model calls a tool: a model's habits are unknown before it is asked. The share
+# gives 1.75 model calls per prompt. This is within a factor of two of a model that calls no tool (1 call) and of a
+# model that always calls a tool (2 calls). It is closer to 2, because benchmarks offer the tools that their questions
+# need.
 SHARE_WITH_TOOL = 0.75
 ASSUMED = (
     "for 3 of 4 prompts, one tool call and then the answer (two turns), else the answer at once; high is every turn "
@@ -112,7 +113,10 @@ MAX_REPEATS = 3
 
 @dataclass
 class ControllerInput:
-    """Shared objects of the nodes of one ask; never stored. `made` contains the previous calls, by content."""
+    """Objects that the nodes share while one prompt is answered; never stored.
+
+    `made` contains the previous calls, by content.
+    """
 
     prompt: Prompt
     ctx: SolverContext
@@ -335,7 +339,7 @@ async def _routed(state: State) -> str:
 
 
 def build() -> CompiledStateGraph[State, ControllerInput, State, State]:
-    """Compile the graph; it has no state, so one graph serves every ask."""
+    """Compile the graph; it has no state, so one graph serves every prompt."""
     from langgraph.graph import END, START, StateGraph
 
     builder: StateGraph[State, ControllerInput, State, State] = StateGraph(State, context_schema=ControllerInput)

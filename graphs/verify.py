@@ -22,7 +22,7 @@ from hybrid.tool.rules import SpecialistAnswer
 from tools.rules import has_rule
 
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
-# Assumed share of asks in which a specialist with a rule for the question gives an answer. With only weight-free
+# Assumed share of prompts to which a specialist with a rule for the question gives an answer. With only weight-free
 # backends it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP.
 SHARE_WITH_EVIDENCE = 0.5
 ASSUMED = "if a specialist has a rule for the question, it finds something for half of the prompts: a second call"

@@ -147,7 +147,7 @@ def context_of(
     seed: int = 0,
     prior_accuracy: PriorAccuracy | None = None,
 ) -> SolverContext:
-    """Return the context for one ask of a solver, with model and tools fed by queues."""
+    """Return the context for one prompt to a solver, with model and tools fed by queues."""
     return SolverContext(
         model=ContextModel(QueueModel(list(replies))),
         tool=QueueTools(list(findings)),
@@ -387,7 +387,7 @@ def resources(
     price: Price | None = None,
     **changes: Any,
 ) -> AskSetup:
-    """Return the resources of a run's asks; `changes` are fields of them or of the configuration."""
+    """Return the resources of a run; `changes` are fields of the resources or of the configuration."""
     by_name = {name: changes.pop(name) for name in [*changes] if name in AskSetup.__dataclass_fields__}
     captioner_settings = ModelSettings(price=changes.pop("caption_price", None))
     settings = ModelSettings(temperature=None, price=price)

@@ -237,7 +237,7 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def forked(loaded: str = "project") -> list[str]:
-    """Return how a Python of `tests/forked.py` is started in place of a new one."""
+    """Return the command that gets an interpreter from `tests/forked.py` in place of a new one."""
     return [sys.executable, "-I", "-S", str(ROOT / "tests" / "forked.py"), str(_server() / loaded)]
 
 

@@ -167,7 +167,7 @@ class Drawn:
         return ask
 
     def specialist(self, q: Question) -> Reply:
-        """Return the tools alone."""
+        """Return the reply of the tools alone."""
         answer = None if q.id in self.silent else self.tool_answers[q.id]
         steps = (_tool(q, answer), _specialist_answer(answer))
         if answer is None:
@@ -175,7 +175,7 @@ class Drawn:
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
     def controller(self, findings: Mapping[str, str] | None, names: Collection[str] = ()) -> Solver:
-        """Return the MLLM's reply with tools that return this or nothing; some questions are not finished."""
+        """Return the MLLM with tools that return these findings or nothing; it does not finish the `names`."""
 
         def ask(q: Question) -> Reply | None:
             if q.id in names:

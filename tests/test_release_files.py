@@ -1,4 +1,4 @@
-"""CITATION.cff and CHANGELOG.md: their formats, and the project's version; the content of installations."""
+"""CITATION.cff and CHANGELOG.md have their formats and the project's version; installations contain the right files."""
 
 import ast
 import re

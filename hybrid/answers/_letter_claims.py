@@ -101,7 +101,7 @@ def claim(reply: LetterReply, sentence: str) -> str | None:
 
 
 def reluctant_claim(reply: LetterReply) -> str | None:
-    """The text after the last doubt claims one choice: `It is hard to tell. However, the third image ...`."""
+    """Return the choice that the text after the last doubt claims: `Hard to tell. However, the third image ...`."""
     clauses = [clause for sentence in reply.sentences for clause in _TURN.split(sentence)]
     doubts = [place for place, clause in enumerate(clauses) if _DECLINES.search(clause)]
     later_clauses = clauses[doubts[-1] + 1 :] if doubts else []
@@ -111,7 +111,7 @@ def reluctant_claim(reply: LetterReply) -> str | None:
 
 
 def stated_number(reply: LetterReply) -> str | None:
-    """All choices are numbers, and the reply or its conclusion states one of them: `3 plates`, `two dogs`."""
+    """If all choices are numbers, return the one that the reply or its conclusion states: `3 plates`, `two dogs`."""
     choice_numbers = [numbers(choice) for choice in reply.choices]
     if not all(len(stated) == 1 for stated in choice_numbers):
         return None
@@ -135,7 +135,7 @@ SO: Final = re.compile(
 
 
 def concluding_claim(reply: LetterReply) -> str | None:
-    """The last concluding sentence or clause claims one choice: `Therefore, point D corresponds to ...`."""
+    """Return the choice that the last concluding sentence or clause claims: `Therefore, point D corresponds to ...`."""
     for sentence in reversed(reply.sentences):
         *_, clause = SO.split(sentence)
         if clause != sentence or CONCLUSION.match(sentence):
@@ -144,12 +144,12 @@ def concluding_claim(reply: LetterReply) -> str | None:
 
 
 def opening_claim(reply: LetterReply) -> str | None:
-    """The first sentence claims one choice: `Box B more accurately encloses the bun`."""
+    """Return the choice that the first sentence claims: `Box B more accurately encloses the bun`."""
     return claim(reply, reply.sentences[0])
 
 
 def closing_claim(reply: LetterReply) -> str | None:
-    """The last sentence claims one choice."""
+    """Return the choice that the last sentence claims."""
     return claim(reply, reply.sentences[-1])
 
 

@@ -163,7 +163,7 @@ _STATED: Final = re.compile(
 
 
 def stated_choice(reply: LetterReply) -> str | None:
-    """The reply is one sentence that identifies a thing with a choice, as in `The color is blue.`."""
+    """Return the choice that a reply of one sentence identifies with a thing, as in `The color is blue.`."""
     match = _STATED.fullmatch(reply.text) if len(reply.text) <= TERSE else None
     if match is None or _DENIES.search(match["of"]) or _DOUBTS.search(match["of"]):
         return None

@@ -29,7 +29,7 @@ _CROSS: Final = re.compile(r"[✗✘❌✖]")
 
 
 def only_letter(reply: LetterReply) -> str | None:
-    """The reply is a letter: `B`, `(b)`, `A.`, `[C]`, `Point D`, `Option (A)`."""
+    """Return the letter if the reply is nothing else: `B`, `(b)`, `A.`, `[C]`, `Point D`, `Option (A)`."""
     if len(reply.text) > SHORT_REPLY or _CROSS.search(reply.text):
         return None
     labels = re.escape(reply.letters)
@@ -46,7 +46,7 @@ _LIKELY: Final = re.compile(
 
 
 def largest_share(reply: LetterReply) -> str | None:
-    """Each named choice has a share and one is the largest: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
+    """Return the choice with the largest share if each named choice has one: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
     shares: dict[str, float] = {}
     name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
     # A bare 0.8 may be a score or a depth.
@@ -77,7 +77,7 @@ _TICK: Final = re.compile(
 
 
 def ticked(reply: LetterReply) -> str | None:
-    """One line of a list of options has a tick: `- A: far` and then `- B: near ✅`."""
+    """Return the only ticked option of a list with one option per line: `- A: far` and then `- B: near ✅`."""
     with_tick = [line for line in reply.lines if _TICK.search(line)]
     if len(with_tick) != 1 or len(reply.lines) < 2 or _CROSS.search(with_tick[0]):
         return None
@@ -100,7 +100,7 @@ def _labelled(reply: LetterReply, line: str) -> bool:
 
 
 def only_choice(reply: LetterReply) -> str | None:
-    """The reply is the text of one choice: `left`, `Yes.`, `the third image`, `左`."""
+    """Return the choice whose text is the whole reply: `left`, `Yes.`, `the third image`, `左`."""
     return dict(reply.forms).get(bare(reply.text))
 
 
@@ -188,7 +188,7 @@ def _single_options(reply: LetterReply) -> list[str | None]:
 
 
 def closing_option(reply: LetterReply) -> str | None:
-    """The last line is an option: `The correct answer is:` and then `(B) right`."""
+    """Return the option in the last line: `The correct answer is:` and then `(B) right`."""
     return _single_options(reply)[-1]
 
 
@@ -301,18 +301,18 @@ def announced_choice(reply: LetterReply) -> str | None:
 
 
 def opening_option(reply: LetterReply) -> str | None:
-    """The first line is an option and the rest explains it: `(A) yes` and then prose."""
+    """Return the option in the first line, which the rest explains: `(A) yes` and then prose."""
     return _single_options(reply)[0]
 
 
 def lone_option(reply: LetterReply) -> str | None:
-    """An option has its own line in the prose, and no line gives another letter."""
+    """Return the option that has its own line in the prose, if no line gives another letter."""
     options = set(_single_options(reply)) - {None}
     return options.pop() if len(options) == 1 and options == _line_starts(reply) else None
 
 
 def opening_choice(reply: LetterReply) -> str | None:
-    """The reply begins with the text of a choice as a complete clause: `No, the cat is ...`, `Yes. It ...`."""
+    """Return the choice whose text is the first clause of the reply: `No, the cat is ...`, `Yes. It ...`."""
     start = reply.choice_at_start(reply.text[:200])
     if start is None or not re.match(r"[.,;:!](?![0-9])|\n", reply.text[start[1] :]):
         return None
@@ -335,7 +335,7 @@ def _line_starts(reply: LetterReply) -> set[str]:
 
 
 def opening_letter(reply: LetterReply) -> str | None:
-    """The reply begins with a marked letter, however long its line, and no line gives another: `B. The ...`."""
+    """Return the marked letter at the start of the reply (`B. The ...`), if no line gives another letter."""
     k = re.escape(reply.letters)
     match = re.match(rf"[-•\s]*(?:[(\[]([{k}])[)\]]|([{k}])[).:](?=\s))", reply.text)
     rest = reply.text[match.end() : match.end() + LOOK_AHEAD] if match else ""

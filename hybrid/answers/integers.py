@@ -1,7 +1,7 @@
 """Parse a reply to a counting question (HVSBench Q2) to an integer, or None.
 
-Follows Table 8 of the HVSBench paper: digits and number words are accepted, and a number counts if the numbers of its
-parts follow it. The scorer chooses the value for a reply without a number.
+Follows Table 8 of the HVSBench paper: digits and number words are accepted. A number that is followed by the numbers of
+its parts counts as the total. The scorer chooses the value for a reply without a number.
 """
 
 import re
@@ -102,7 +102,7 @@ def _from_han(match: re.Match[str]) -> str:
 
 
 def numbers(text: str) -> tuple[int | None, ...]:
-    """Return all numbers in a text in order; a number that is no count, or is part of a range or bound, is None."""
+    """Return all numbers in a text in order; a number that is not a count, or is part of a range or bound, is None."""
     ends = {place for match in _RANGE.finditer(text) for place in range(match.start(), match.end())}
     return tuple(None if m.start() in ends else _value(m[0]) for m in _NUMBER.finditer(text))
 
@@ -215,7 +215,7 @@ _AND_MORE: Final = re.compile(r"(?i)(?:\s\w+){1,3}\sand\s(?:an?|another|some|sev
 def first_number(text: str) -> int | None:
     """Read the only number of a reply, or the first if the others are its parts: `five objects: four boats, one car`.
 
-    None for a list, a range, and parts without their sum.
+    The result is None for a list, a range, and parts without their sum.
     """
     if _LIST.fullmatch(bare(text)) or _SOME in f" {text} ":
         return None
@@ -235,8 +235,8 @@ RULES: Final = (only_number, announced, closing_number, total, closing_field, no
 def parse_integer(text: str) -> Parsed[int]:
     """Read the count, 0 or more, in any text.
 
-    None without a number, for a list or a range of numbers, for parts without their sum, and if the relevant number is
-    a fraction or negative.
+    The result is None if there is no number, for a list or a range of numbers, for parts without their sum, and if the
+    relevant number is a fraction or negative.
     """
 
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:

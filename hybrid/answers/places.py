@@ -1,8 +1,8 @@
 """Parse a reply to a question for a point or a box to pixels, or None.
 
 A point is two numbers; a box is the four numbers of its corners (x0, y0, x1, y1), or two consecutive points. The last
-one in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names (`x = 12, y =
-30`, JSON, attributes of a tag, `<x1>20</x1>`), ranges (`x: 20 to 80, y: 20 to 80`), four corners of an upright
+point or box in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names (`x =
+12, y = 30`, JSON, attributes of a tag, `<x1>20</x1>`), ranges (`x: 20 to 80, y: 20 to 80`), four corners of an upright
 rectangle, and the tags of grounding models: `<box>20 20 80 80</box>`, `<point x="25.0" y="50.0">`,
 `<|box_start|>(20,20),(80,80)<|box_end|>`. Numbers are returned as written. Forms in other coordinates than a prompt
 requests are not accepted: numbers with a percent sign, location tokens (`<loc0256>`, `<loc_250>`), and `<points

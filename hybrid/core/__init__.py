@@ -1,1 +1,1 @@
-"""Types, messages, images, coordinates, errors and files that every other package uses; it imports none of them."""
+"""Types, messages, images, coordinates, errors and files that all other packages use and that import none of these."""

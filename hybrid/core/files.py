@@ -33,7 +33,7 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
         most: limit in bytes, at least 0.
 
     Raises:
-        OSError: it cannot be read, or is larger; then `errno` is `EFBIG`.
+        OSError: the file cannot be read, or is larger than `most` (`errno` is then `EFBIG`).
     """
     with path.open("rb") as file:
         data = file.read(most + 1)
@@ -43,7 +43,7 @@ def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Replace a file atomically: no reader sees half of it, and a crash of the process leaves no half of it.
+    """Replace a file atomically: if the process crashes, the file has either all of its old or all of its new content.
 
     A device, a pipe or an open file of this process (`/dev/stdout`) is written to directly. Any other link is replaced,
     not followed, because another user may have linked it to a valuable target.
@@ -73,7 +73,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
             for folder in (path.parent, *(new.parent for new in folders)):
                 sync_folder(folder)
     except OSError as error:
-        # The error of a full disk names no file, or only the temporary one.
+        # The error of a full disk names no file, or only the temporary file.
         raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
@@ -128,7 +128,7 @@ def advice_on(error: OSError) -> str:
 def first_of_tree(error: shutil.Error) -> OSError:
     """Return the error of the first file of a tree that could not be copied, with the name of the copy."""
     _, copy, text = error.args[0][0]
-    # Cut the text, in which the system repeats both names.
+    # Take only the number and the reason: the rest of the text repeats the names of both files.
     matched = re.match(r"\[Errno (-?[0-9]+)\] ([^:]*)", str(text))
     number, reason = (int(matched[1]), matched[2]) if matched else (errno.EIO, str(text))
     return OSError(number, reason, os.fspath(copy))
@@ -139,7 +139,7 @@ def complete_or_absent(path: Path) -> Iterator[None]:
     """Remove what was written at `path` if the `with` block fails, so that the same command can be repeated.
 
     Args:
-        path: must be missing, or an empty folder, which stays.
+        path: must be missing, or an empty folder, which is kept.
 
     Raises:
         OSError: the error of the `with` block; `filename` is `path` if a library named no file.

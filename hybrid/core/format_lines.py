@@ -57,7 +57,7 @@ class Wording:
         return tuple(filter(None, (instruction, line)))
 
     def format_answer(self, answer: str) -> str:
-        """Format an answer of hybrid's own solvers, `Answer: (B)`, as requested: bare (`B`) without a format line.
+        """Format an answer of hybrid's own solvers (`Answer: (B)`); without a format line, reduce it to the bare `B`.
 
         The official parsers read a bare letter or word; most of them do not read `Answer: (B)`.
         """

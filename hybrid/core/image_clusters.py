@@ -1,4 +1,6 @@
-"""Clusters questions that share pictures, as these are not independent; clusters that the data define have priority.
+"""Clusters questions that share pictures, because their answers are not independent.
+
+Clusters that the data define take priority.
 
 pictures = SamePictures()
 pictures.add(question)         # every question of the data

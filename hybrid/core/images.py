@@ -43,7 +43,7 @@ MEDIA_TYPES = {
     # Servers do not accept AVIF, so it is converted to PNG.
     "AVIF": "image/png",
 }
-# Formats that Pillow may try: a JPEG with several pictures (MPO) is opened as one.
+# Formats that Pillow may try. A JPEG with several pictures (MPO) is opened as a JPEG.
 FORMATS = tuple(name for name in MEDIA_TYPES if name != "MPO")
 # Common formats that are not supported, by their first bytes.
 NOT_READ: Mapping[str, re.Pattern[bytes]] = {
@@ -68,8 +68,9 @@ TIFF_TILE_SIDES = (322, 323)
 TURNED = range(2, 9)
 # Orientations that swap width and height.
 ON_ITS_SIDE = range(5, 9)
-# Bytes that occur in every file with an orientation, by Pillow's format name: EXIF, or XMP, which a PNG may compress.
-# Other formats are always checked: AVIF and WebP can rotate a picture without either.
+# By Pillow's format name: byte strings of EXIF and XMP (which a PNG may compress). A file with an orientation contains
+# at least one of them. Files of other formats are always checked, because AVIF and WebP can rotate a picture without
+# EXIF or XMP.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     "JPEG": (b"Exif", b"Orientation"),
     "MPO": (b"Exif", b"Orientation"),
@@ -137,7 +138,7 @@ class ImageStore:
         picture = picture_of(data, source)
         width, height = picture.size
         file = saved(picture, form)
-        # The size is that of the pixels, not of the header.
+        # Record the size of the decoded pixels, not the size in the header.
         stored = self._keep(StoredImage(hashlib.sha256(file).hexdigest(), width, height, form), file)
         write_atomic(self._note(sha256), json.dumps(asdict(stored)).encode())
         return stored
@@ -385,7 +386,7 @@ def _open(data: bytes, source: str) -> Image.Image:
 
     if reason := slow_structure(data):
         raise DataError(f"{source}: {reason}")
-    # Pillow's own limit warns or raises in a way that is not thread-safe; the limit below fails before decoding.
+    # Pillow's own limit is not thread-safe, whether it warns or raises. The limit below raises before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
         # Only these formats: Pillow knows about forty, and one of them starts Ghostscript.

@@ -96,7 +96,7 @@ class InvalidCall:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """Token counts by the provider; reasoning counts as output, cached tokens count as input.
+    """Token counts as the provider reports them. Reasoning counts as output, cached tokens count as input.
 
     `cache_write_tokens` are the input tokens that the provider wrote into its cache.
     """
@@ -128,7 +128,7 @@ class SentImage:
 
 
 class End(StrEnum):
-    """How a reply ended, independent of the provider's word (`hybrid/models/finish_reasons.toml`)."""
+    """How a reply ended, whatever the provider calls it (`hybrid/models/finish_reasons.toml` maps its terms)."""
 
     ENDED = "ended"
     TOOL_CALLS = "tool_calls"
@@ -139,7 +139,7 @@ class End(StrEnum):
     BROKEN_OFF = "broken_off"
     UNFINISHED = "unfinished"
     MALFORMED_CALL = "malformed_call"
-    UNKNOWN = "unknown"  # The provider's word is not in the table: counts as ended, and is listed.
+    UNKNOWN = "unknown"  # The provider's term is not in the table: counts as ended, and the term is listed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +152,13 @@ class AssistantMessage:
     invalid: tuple[InvalidCall, ...] = ()
     # None if the provider does not report usage.
     usage: TokenUsage | None = None
-    # Why the reply ended, in the provider's word (`stop`, `length`); None if it does not say.
+    # Why the reply ended, as the provider reports it (`stop`, `length`); None if it reports no reason.
     finish_reason: str | None = None
     # The text of a refusal, by the model or its provider; None for any other reply.
     refusal: str | None = None
     # The images of the request, in order; None for a model that gets no images.
     images_sent: tuple[SentImage, ...] | None = None
-    # Number of requests made for it, 0 for a logged reply; None for a model without a server.
+    # Number of requests sent for this reply: 0 for a logged reply, None for a model without a server.
     attempts: int | None = None
     # Probability (0..1) of each option, if the options were scored instead of generating a reply.
     likelihood: Mapping[str, float] | None = None
@@ -166,9 +166,9 @@ class AssistantMessage:
     native: Json = None
     # Reasoning that came separately from the text; never searched for an answer or a call.
     reasoning: str = ""
-    # An unreadable call in the text, which still contains it.
+    # A call in the text that could not be read. It stays in the text.
     unreadable: UnreadableCall | None = None
-    # The model that produced `native`, which is not sent to any other.
+    # The model that produced `native`; `native` is sent to no other model.
     said_by: str = ""
     # Whether it came from a batch API, which costs less.
     batched: bool = False
@@ -235,7 +235,8 @@ def readable(message: AssistantMessage) -> AssistantMessage:
     """Make a model's message safe for files and requests; returns the same object if it is already.
 
     Lone surrogates become U+FFFD. A call whose arguments exceed `MAX_DEPTH`, `MAX_VALUES` or `MAX_CHARACTERS`, or have
-    a number that is not finite, becomes an invalid call with that error, which is answered like one that is not JSON.
+    a number that is not finite, becomes an `InvalidCall` with that error. The model gets the same kind of answer as for
+    a call that is not JSON.
     """
     calls: list[ToolCall] = []
     invalid = []

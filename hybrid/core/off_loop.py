@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Length in characters that every parser handles in well under 50 ms. In the worst case the slowest one takes 15
+# Length in characters that every parser handles in well under 50 ms. In the worst case the slowest parser takes 15
 # microseconds per character, and stops after 25,000 characters (`hybrid.answers.base.within_reach`).
 SHORT_TEXT = 2_000
 

@@ -75,7 +75,7 @@ def _with_options(text: str, original: Sequence[str], after: Sequence[str]) -> s
 
 
 def _moved(target: Json, places: int, count: int) -> Json:
-    """Return the target after the rotation: a letter is moved; any other text stays, because it names its option.
+    """Return the target after the rotation: a letter changes; any other target is the text of its option and stays.
 
     In a target with several facts (`{"answer": "B", ...}`), only the answer is moved.
     """

@@ -76,7 +76,7 @@ def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str
 
 
 def seed_of_repetition(seed: int, number: int) -> int:
-    """Return the seed of a repetition: the run's for the first one, else one derived from it, in 0..2^31-1."""
+    """Return the seed of a repetition: the run's seed for the first, one derived from it (0..2^31-1) for the others."""
     if number == 1:
         return seed
     digest = hashlib.sha256(f"{seed}{REPEAT}{number}".encode()).digest()

@@ -56,7 +56,7 @@ def comment_bytes(data: bytes) -> int:
     while frames < 2 and (kind := file.read(1)) not in (b"", b";"):
         if kind == b",":
             frames += 1
-            # After the palette, one byte tells the size of codes.
+            # The byte after the palette gives the size of the codes.
             file.seek(_palette_bytes(file.read(9)[8:]) + 1, io.SEEK_CUR)
             _skip_blocks(file)
         elif kind == b"!":

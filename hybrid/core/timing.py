@@ -1,4 +1,4 @@
-"""Time accounting of questions: the running time of calls counts, their waiting in hybrid's queues does not.
+"""Time accounting of questions: the time for which calls run counts; their waiting time in hybrid's queues does not.
 
     spent = CallTime(limit_s=3.0)               # one model or tool call, with the seconds left to its question
     watch = Stopwatch(time.monotonic)             # one piece of work; read in the event loop that created it
@@ -220,7 +220,8 @@ def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts
 class CountedCall:
     """Context manager that counts the time of a model call; time in `waiting` is not counted and extends the limit.
 
-    One timer checks the limit when it fires: moving the timer would cost more than letting it fire.
+    If the limit is extended, the timer still fires at the old time and is then set again: this costs less than moving
+    it at each extension.
     """
 
     def __init__(self, spent: CallTime, clock: Clock, queue_s: float) -> None:
@@ -268,7 +269,8 @@ class CountedCall:
 
     def wait(self, more: int, *, long: bool = False) -> None:
         """Change the number of waiting parts by `more`; a `long` wait has no limit."""
-        # A call that exceeded its limit while waiting must still end as a waiting one.
+        # A call that exceeded its limit while waiting must still end with `Outage`, so `waits` must not change any
+        # more.
         if self._late:
             return
         waited, self.waits = self.waits, self.waits + more

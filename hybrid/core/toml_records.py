@@ -71,7 +71,7 @@ def as_data(value: Any) -> Any:
 
 
 class ValueMismatch(Exception):
-    """The reason why a value is not valid. `steps` is the path of the value; unless `named`, the message names it."""
+    """The reason why a value is not valid. `steps` is the path to the value."""
 
     def __init__(self, steps: Steps, message: str, *, is_named: bool = True) -> None:
         super().__init__(message)
@@ -111,7 +111,7 @@ class Reader:
             }
         if origin in (tuple, frozenset):
             items = self.items(value, steps)
-            # tuple[X, ...] has any number of one type, tuple[X, Y] one of each.
+            # tuple[X, ...] holds any number of items of one type, tuple[X, Y] one item of each type.
             if origin is frozenset or parts[-1] is ...:
                 several = (self.entries(parts[0], item, (*steps, place)) for place, item in enumerate(items))
                 return origin(entry for entries in several for entry in entries)
@@ -127,13 +127,13 @@ class Reader:
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
-        """Expand one item of a list to its entries: several if dataclasses share their facts."""
+        """Expand an item of a list: an item that states the facts of several dataclasses gives several entries."""
         hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
         candidates = self._code.items() if isinstance(value, str) else ()
         shared = {name: item for name, item in candidates if isinstance(item, tuple)}
         if hints and shared:
             return shared[self.word(value, shared, steps)]
-        # Different sizes of one network differ only in their names.
+        # A list of names in place of one name, as for the sizes of one network, which share all other facts.
         lists = [key for key, item in value.items() if isinstance(item, list)] if isinstance(value, dict) else []
         if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
             return tuple(self.read_value(kind, {**value, key: item}, steps) for item in value[key])

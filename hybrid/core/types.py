@@ -68,7 +68,7 @@ class Kind(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an ask ended. Only `not_recorded`, `outage` and `broken` are failures: there is no answer."""
+    """How a question ended. Only `not_recorded`, `outage` and `broken` are failures: there is no answer."""
 
     ANSWERED = "answered"
     ABSTAINED = "abstained"
@@ -173,7 +173,7 @@ class PromptFacts:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One ask. Rules may read its routes, which never reach a model."""
+    """One request to a solver. Rules may read its routes; models never see them."""
 
     parts: tuple[str | ImageRef, ...]
     kind: Kind
@@ -213,8 +213,8 @@ class Question:
     only for the benchmark's own dialogue. `cluster` names questions that belong together (a pair of images): `--limit`
     never splits a cluster, and statistics resample it as one unit. If `cluster` is empty, the base id is the cluster.
 
-    Rules of tools from outside of the project are first looked up by `task_route`; then all rules by `route`, and last
-    by `fallback_route`.
+    Rules are looked up in three steps: by `task_route` among the rules of tools from outside of the project, then by
+    `route` among all rules, and last by `fallback_route` among all rules.
 
     `evidence` is what has to be seen to answer, for statistics only: no solver gets it.
     """
@@ -280,14 +280,14 @@ COST_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The cost of an ask. Tokens are the provider's own counts; `cost_usd` is None if no price is known.
+    """The cost of an answer. Tokens are the provider's own counts; `cost_usd` is None if no price is known.
 
     `cached_tokens` are the part of `input_tokens` that the provider read from its cache, if it reports that.
     `uncounted_calls` are model calls of an agent whose messages do not report tokens; no token count includes them.
 
     `seconds` is the running time of model and tool calls; `queued_seconds` is their waiting time: in queues, for
     weights to load, for others in a batch. `tool_faults` counts tool calls that ended in a timeout or a tool error, so
-    the answer was given without them. `unreadable` counts asks in which the model wrote an unreadable call.
+    the answer was given without them. `unreadable` counts prompts for which the model wrote an unreadable call.
 
     `reused_calls` are model calls whose reply another run has paid for (`--cache-replies`): they count as calls, but
     their tokens, seconds and cost are not counted again.
@@ -322,7 +322,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of an ask, as recorded in the attempt."""
+    """One step towards an answer, as recorded in the attempt."""
 
     kind: Literal["model", "tool", "rule"]
     name: str
@@ -335,7 +335,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A solver's answer to one prompt. The run fills in `usage` and `steps` from the kit's own log."""
+    """A solver's answer to one prompt. The run fills in `usage` and `steps` from the log of the solver's context."""
 
     text: str
     outcome: Outcome = Outcome.ANSWERED
@@ -358,8 +358,8 @@ Ask = Callable[[Prompt], Awaitable[Reply]]
 class Attempt:
     """A finished question of one solver: one line of `attempts.jsonl`.
 
-    `seconds` is the wall time from the first ask to the last reply, including waiting; `started` is the start time, in
-    seconds since 1970.
+    `seconds` is the wall time from the first prompt to the last reply, including waiting; `started` is the start time,
+    in seconds since 1970.
     """
 
     id: str
@@ -426,7 +426,7 @@ class Metric:
     n: int
     combine: Combine
     cells: tuple[Cell, ...] = ()
-    # Whether each numerator is within 0 and its denominator; False for errors and counts.
+    # Whether each numerator is between 0 and its denominator; False for errors and counts.
     share: bool = True
 
     def __post_init__(self) -> None:

@@ -87,7 +87,7 @@ class LocalHandler(BaseHTTPRequestHandler):
     timeout = 30
 
     def refused(self) -> HTTPStatus | None:
-        """Return why a request is rejected: it is for another host, or comes from another page."""
+        """Return the status that rejects a request for another host or from another page; None if it is accepted."""
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self.server.hosts:
             return HTTPStatus.MISDIRECTED_REQUEST

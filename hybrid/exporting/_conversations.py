@@ -49,7 +49,7 @@ class ConversationRow:
     """One conversation with its facts."""
 
     question: Question
-    ask: int  # Number of the ask within its question, from 0; each is a separate conversation
+    ask: int  # Number of the prompt within its question, from 0; each prompt is a separate conversation
     solver: str
     model: str
     score: float | None  # 0..1, with no readable answer counted as wrong; None if the metric has no right and wrong

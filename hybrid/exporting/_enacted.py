@@ -1,4 +1,4 @@
-"""Reconstructs the exact messages of an ask: its solver runs again, with model and tools replayed from the trace.
+"""Reconstructs the exact messages about a prompt: the solver runs again, with model and tools replayed from the trace.
 
     enactment = Enactment.of(run, "controller")
     conversation = await enactment.conversation(question, attempt, ask=0)
@@ -54,7 +54,7 @@ UNLIKE = "the trace does not reproduce the messages"
 
 @dataclass(frozen=True)
 class Conversation:
-    """The last request of an ask and its reply, as sent; tool pictures follow the results."""
+    """The last request about a prompt and the reply to it, as sent; tool pictures follow the results."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]  # The tools that were offered until the last turn
@@ -68,7 +68,7 @@ class Conversation:
 
 @dataclass
 class _Trace:
-    """The steps of an ask that are not replayed yet; a text that looked like a call but was not valid is rejected."""
+    """The steps about a prompt that are not replayed yet; a text that only looked like a call is rejected."""
 
     steps: list[Step]
 
@@ -170,7 +170,7 @@ class _TracedTools:
 
 @dataclass(frozen=True)
 class Enactment:
-    """Everything in addition to the traces that determines what a solver sends to its model."""
+    """Everything that, in addition to the traces, determines what a solver sends to its model."""
 
     run: ExportedRun
     solver: Solver
@@ -211,7 +211,7 @@ class Enactment:
         return cls(run, solver, _load_offered_tools(run, name), system, wording, _trust(run), style)
 
     async def conversation(self, question: Question, attempt: Attempt, ask: int) -> Conversation:
-        """Reconstruct one ask of an attempt. Raises `LeftOut`."""
+        """Reconstruct the conversation about one prompt of an attempt. Raises `LeftOut`."""
         exchange = attempt.exchanges[ask]
         if exchange.reply.outcome is not Outcome.ANSWERED:
             raise LeftOut(f"ended without an answer ({exchange.reply.outcome.value})")
@@ -221,7 +221,7 @@ class Enactment:
         # A note about a server's token count is not part of the conversation.
         trace = _Trace([hide_paths_in_step(step) for step in steps if step.name != PICTURE_UNCOUNTED])
         try:
-            # The budget of tool calls includes the earlier asks of the question.
+            # The budget of tool calls includes the calls about earlier prompts of the question.
             spent = sum((exchange.reply.usage for exchange in attempt.exchanges[:ask]), Usage())
             model = await self._enacted(exchange.prompt, question, spent, trace)
         except (BudgetSpent, ToolError, KeyError, TypeError) as error:
@@ -237,7 +237,7 @@ class Enactment:
         dressed = self.style.dressed(self.tools)
         names = bool(identity["image_labels"] or self.solver.names_images) and not all_published(dressed)
         images = ImageRegistry((*prompt.images, *prompt.derived))
-        # Lift the limits of cost, tokens and seconds: an ask that they ended has no answer and is not exported.
+        # Lift the limits of cost, tokens and seconds: a conversation that they ended has no answer and is not exported.
         limits = replace(Limits(**identity["limits"]), seconds=None, tokens=None, cost_usd=None)
         meter = Meter(limits, used)
         settings = {key: identity["model"][key] for key in ("keep_images", "keep_pictures") if key in identity["model"]}

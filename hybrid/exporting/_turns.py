@@ -39,7 +39,7 @@ class Turn:
 
 
 def turns(attempt: Attempt) -> Iterator[Turn]:
-    """Yield all asks in order: the prompt, every model reply, every tool output, the solver's reply."""
+    """Yield the turns of each prompt in order: the prompt, every model reply, every tool output, the solver's reply."""
     numbers = count(1)
 
     def call(tool: object, args: Mapping[str, Json]) -> Call:

@@ -184,7 +184,7 @@ class ExportedRun:
         return self.solvers[0]
 
     def answers(self, scored: Scored, *, steps: bool = True) -> Iterator[tuple[Question, Attempt, Score]]:
-        """Yield every finished question of a solver in the order of the data, with or without the steps of its asks.
+        """Yield every finished question of a solver in the order of the data, with or without its steps.
 
         Shows the progress after `DELAY_S` seconds. Raises `DataError` for an attempt that cannot be read.
         """

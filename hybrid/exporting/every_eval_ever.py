@@ -103,7 +103,7 @@ class _Evaluation:
 
     @property
     def model(self) -> dict[str, Any]:
-        """The model as `DEVELOPER/NAME`; a solver without a model counts as one by `hybrid`."""
+        """The model as `DEVELOPER/NAME`; a solver without a model counts as a model of the developer `hybrid`."""
         mllm = self.run.mllm_of(self.scored)
         provider, _, name = mllm.partition(":") if mllm else ("hybrid", "", self.scored.solver)
         *developer, last = (name or provider).split("/")
@@ -237,7 +237,7 @@ class _Evaluation:
         return {"sample_hash": _sha256(prompt_text), "input": sample_input}
 
     def answer_fields(self, score: Score, attempt: Attempt | None) -> dict[str, Any]:
-        """Return a single reply, or all messages if there were tool calls or several asks; the score and the usage."""
+        """Return the reply (all messages if there were tool calls or several prompts), the score and the usage."""
         exchanges = () if attempt is None else attempt.exchanges
         call_count = sum(len(calls_of(exchange)) for exchange in exchanges)
         row: dict[str, Any] = {

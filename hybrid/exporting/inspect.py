@@ -5,8 +5,8 @@
     hybrid export RUN/controller --to inspect -o logs/controller.eval    # one of them
     inspect view --log-dir logs
 
-Each question is a sample: the conversation of every ask in order (prompts with their images, each reply of the model,
-each tool call with its output), the reply, the right answer, the score and the tokens. The log is built from
+Each question is a sample: the conversation about every prompt in order (prompts with their images, each reply of the
+model, each tool call with its output), the reply, the right answer, the score and the tokens. The log is built from
 `inspect_ai.log.EvalLog` and its parts and written by `inspect_ai.log.write_eval_log`. The logs of a run share a
 `run_id`, and each solver has its own `task_id`. These ids are the same in every export of the run.
 
@@ -220,7 +220,7 @@ class _Log:
         return EvalResults(total_samples=len(self.scored.scores), completed_samples=samples, scores=[score])
 
     def sample(self, question: Question, attempt: Attempt, score: Score) -> Any:
-        """Return one question with the conversation of every ask; each image is stored in `attachments` once."""
+        """Return one question with the conversation about every prompt; each image is stored in `attachments` once."""
         from inspect_ai.log import EvalSample
         from inspect_ai.scorer import Score as InspectScore
 
@@ -264,7 +264,7 @@ class _Log:
     def events(self, messages: Sequence[Any], attempt: Attempt) -> list[Any]:
         """Return a model call for each reply.
 
-        A call has the preceding messages of its ask, as Inspect's message frames need.
+        Each call contains the preceding messages about its prompt, as Inspect's message frames need.
         """
         from inspect_ai.event import ModelEvent
         from inspect_ai.model import ChatCompletionChoice, GenerateConfig, ModelOutput

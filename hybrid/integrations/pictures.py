@@ -96,7 +96,8 @@ class Folder:
 def read_image(value: object, folder: Folder | None) -> bytes:
     """Return the bytes of an image argument: a data URL, base64, `{"data": BASE64}`, or a name.
 
-    A string is base64 if it begins like that of an image file. The bytes are validated later, by `ImageStore.put`.
+    A string counts as base64 if it begins like the base64 of an image file. The bytes are validated later, by
+    `ImageStore.put`.
 
     Args:
         value: a string or a mapping from JSON. Other keys of a mapping (`type`, `mimeType`) are not trusted.

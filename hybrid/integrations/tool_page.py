@@ -112,7 +112,7 @@ def same_calls(tool: str, photos: Sequence[str], args: Mapping[str, Json], optio
 
 
 class _Handler(LocalHandler):
-    """Answers for the files of the page, and its two kinds of requests."""
+    """Serves the files of the page, and answers its two kinds of requests."""
 
     server: ToolPage
 

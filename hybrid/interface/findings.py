@@ -45,7 +45,7 @@ ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
 class FailedCall:
     """The result of `RunnableTool.map` for a picture without an output; its truth value is False."""
 
-    # Counted from 0.
+    # Index of the picture, counted from 0.
     place: int
     reason: str
     error: HybridError

@@ -29,7 +29,7 @@ from hybrid.log.codec import codec, first_error, reading, to_json
 from hybrid.log.journal import Journal
 from hybrid.log.lines import ExtentHasher, FileExtent, LineFormat, LineIndex, Records, index_lines
 
-# The steps of each ask.
+# For each prompt, the steps of answering it.
 Steps = tuple[tuple[Step, ...], ...]
 # Marks the start of the steps: quotes in texts are escaped, and no earlier key has this name.
 STEPS = b',"steps":'

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileExtent:
-    """Size of a file of lines: number of complete lines, their bytes, and the sha256 of these."""
+    """Size of a file of lines: number of complete lines, number of their bytes, and sha256 of their content."""
 
     lines: int
     bytes: int

@@ -29,9 +29,9 @@ class ListedRun:
     """One run, as `hybrid runs list` shows it."""
 
     path: Path
-    # This field, and all fields down to `date`, are None if the manifest cannot be read.
+    # Also None if the manifest cannot be read.
     benchmark: str | None = None
-    # `provider:model`; also None for a run without a model and for imported predictions.
+    # `provider:model`; None for a run without a model, for imported predictions, or if the manifest cannot be read.
     model: str | None = None
     # Number of questions that each solver has finished, by name.
     solvers: Mapping[str, int]

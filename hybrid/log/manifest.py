@@ -4,8 +4,8 @@
     content["identity"]["benchmark"]
 
 `commands` lists the commands that made the run (`Invocation`) in order. `files` has the extent of each file of lines
-when the last command ended normally: a longer file that starts with exactly that content grew until a crash; any other
-difference is damage. `sha256` is the hash of the content (`seal_of`): a modified manifest is refused.
+when the last command ended normally: a file that is longer and starts with exactly that content was extended before a
+crash; any other difference is damage. `sha256` is the hash of the content (`seal_of`): a modified manifest is refused.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ COVERING_PX = 2
 MAX_RECTANGLES = 10
 MIN_COVERAGE = 0.6
 MIN_SCORE = 0.5
-# Number of the eight ends of four sides that must reach a corner: a ring has straight runs but no corners.
+# Of the eight ends of the four sides, the number that must reach a corner: a ring has straight runs but no corners.
 MIN_MEETS = 5
 MIN_LETTER = 0.5
 # Largest distance of a letter's black box from its outline.

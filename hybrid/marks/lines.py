@@ -92,8 +92,9 @@ class LineScores:
         self._ridge: Map = np.empty(excess.shape, np.float32)
         self._computed = np.zeros(len(excess), bool)
         self._totals: dict[tuple[float, int], Totals] = {}
-        # Any `MIN_SIDE_PX // 2` adjacent columns contain one of these, so rows without a ridge there have no line. That
-        # many are a line at the border, because OpenCV's opening counts all beyond it as lit.
+        # Any `MIN_SIDE_PX // 2` adjacent columns contain one of these, so rows without a ridge there have no line. At
+        # the border that many columns already count as a line, because OpenCV's opening treats everything beyond the
+        # border as lit.
         sampled = slice(MIN_SIDE_PX // 2 - 1, None, MIN_SIDE_PX // 2)
         means = self._means(np.arange(len(excess)), sampled)
         closest = _closest_level(len(excess), np.arange(len(excess)), lambda rows: means[rows])
@@ -229,7 +230,7 @@ def _closest_level(count: int, rows: npt.NDArray[np.intp], means_of: Callable[[n
     levels = []
     for step in BESIDE_PX:
         above, below = rows - step, rows + step
-        # A row beyond one border is replaced by the one at the other side.
+        # A row beyond the border is replaced by the row on the other side of the line.
         first = means_of(np.where(above >= 0, above, np.minimum(below, count - 1)))
         level = np.maximum(first, means_of(np.where(below < count, below, np.maximum(above, 0))))
         level[(above < 0) & (below >= count)] = -FAR_BELOW

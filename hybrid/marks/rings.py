@@ -4,8 +4,8 @@ At a centre and a radius, samples on the circle are compared with samples `SIDE_
 angles: `D / (D + 2 s + 12)`, where D is the smaller of the two mean absolute differences and s the standard deviation
 along the circle, both over three channels (luma, redness, green minus blue), in grey levels. A texture has a large D
 and a large s, a flat area has neither, and a drawn ring has only a large D. In noise and texture a circle can have a
-large D by chance, but no lower s than adjacent circles; so the score grows by up to `CALM_GAIN` if s is lower than
-theirs.
+large D by chance, but no lower s than adjacent circles; so the score grows by up to `CALM_GAIN` if s is lower than on
+adjacent circles.
 """
 
 from __future__ import annotations

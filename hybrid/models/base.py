@@ -37,10 +37,10 @@ class PicturesRefused(Outage):
 class CallKey:
     """The identity of one model call. A solver never sees it; recordings and seeded models are keyed by it.
 
-    `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` counts the asks of the question and `call` the
-    model calls of the ask, both from 0. `prompt_sha256` is `prompt_sha256(prompt.text)`. `solver` is the solver's name
-    in the run, which distinguishes the calls of two solvers for one question; recordings ignore the name, and seeds use
-    only the number of the repetition in it.
+    `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` is the number of the prompt within the question,
+    and `call` the number of the model call for this prompt, both from 0. `prompt_sha256` is
+    `prompt_sha256(prompt.text)`. `solver` is the solver's name in the run, which distinguishes the calls of two solvers
+    for one question; recordings ignore the name, and seeds use only the number of the repetition in it.
     """
 
     question: str
@@ -55,7 +55,7 @@ class CallKey:
         return number_of(self.solver)
 
     def following(self) -> CallKey:
-        """Return the key of the next call of the same ask."""
+        """Return the key of the next call for the same prompt."""
         return CallKey(self.question, self.ask, self.call + 1, self.prompt_sha256, self.solver)
 
 

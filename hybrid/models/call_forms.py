@@ -2,7 +2,7 @@
 
     end, calls = FORMS["objects"](text, mark)       # from the match of a dialect's mark
 
-Each takes time linear in the length of the text, and reads a bounded number of calls.
+Each parser takes time linear in the length of the text, and reads a bounded number of calls.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int, str, str | None, bool]]:
     """Yield objects that may name a tool: position, name, a required argument, and whether it is certainly a call.
 
-    An object in the requested form certainly is a call. An argument is required if the key is common in other objects
-    too.
+    An object in the requested form is certainly a call. Under a key that is common in other objects too, a name counts
+    only together with an argument.
     """
     for match in _AT["named"].finditer(text):
         name = match["name"] or match["only"] or match["weak"] or ""

@@ -71,7 +71,7 @@ class ChatRequest(Generic[Body]):
 
     call: CallKey
     body: Body
-    sha256: str  # A hash that is equal for equal requests; images count by their hashes.
+    sha256: str  # A hash that is equal for equal requests; it covers images by their hashes.
     images: tuple[SentImage, ...]
 
 
@@ -221,7 +221,7 @@ class Caller(Generic[Body]):
         settings, limits = self._settings, self._picture_limits
         inside = settings.results_inside or settings.tool_pictures == "inside"
         most = limits.most_pictures
-        # Pictures of tools have already been made to fit; those of the question are sent unchanged.
+        # Pictures of tools have already been made to fit; the question's own pictures are sent unchanged.
         longest = max((max(ref.image.width, ref.image.height) for ref in images_of(messages)), default=0)
         if limits.many and longest > limits.most_side_of_many:
             most = min(limits.many, most or limits.many)

@@ -10,9 +10,9 @@
     finally:
         circuit.leave(permit)                      # for a call that ended in any other way
 
-Consecutive failures open it; the first success closes it. It also decides when to stop: if the server stays down, the
-key is wrong, or all requests are rejected. Every later call raises the same error. The number of concurrent requests
-adapts to the server: a 429 halves it, replies let it grow slowly.
+Consecutive failures open the circuit; the first success closes it. The circuit breaker also decides when to stop the
+run: if the server stays down, the key is wrong, or all requests are rejected. Every later call raises the same error.
+The number of concurrent requests adapts to the server: a 429 halves it, replies let it grow slowly.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Circuit:
             raise type(self._over)(str(self._over))
 
     async def _wait(self) -> bool:
-        """Wait for this call's turn and pause; return True if it may probe, False if the circuit has closed."""
+        """Wait for this call's turn and pause; return True if the call may probe, False if the circuit has closed."""
         if self._probing:
             place: asyncio.Future[bool | Outage] = asyncio.get_running_loop().create_future()
             self._line.append(place)

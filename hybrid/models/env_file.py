@@ -1,4 +1,4 @@
-"""Keys from a file `.env` in the working folder; the real environment wins.
+"""Keys from a file `.env` in the working folder; variables of the environment take precedence.
 
     load_keys()                      # sets the missing variables of this process
     found_keys()                     # names and where each was found, never a value

@@ -74,8 +74,8 @@ def arrange(
 
     Tool messages become plain text; their images follow in one user message, merged with an existing user message. The
     images of the first user message and the last `keep` others are shown, once each; the others are replaced by a text
-    that says why. With `asked` the images of the last results are shown as well, and those that the model named in its
-    last message.
+    that says why. If images can be recalled (`can_recall`), the images of the last results and those that the model
+    named in its last message are shown as well.
 
     With `inside` the images of a tool message stay in it, after its text. `most` is the server's limit of images per
     request, 0 for none, and `fits` decides whether images are small enough for one request: the tools' oldest images

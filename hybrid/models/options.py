@@ -3,9 +3,9 @@
     options(PROVIDERS["ollama"], "qwen-vl", settings)      # {"temperature": 0.0, "num_predict": 50}
     connection(PROVIDERS["openai"], settings)              # address and key, from the options or the environment
 
-An option that a provider does not have is rejected with a `UsageError` that names both; it is never dropped. The two
-exceptions are missing in the manifest: the default temperature 0, for models without a temperature, and the run's seed,
-which does not only affect the model.
+An option that a provider does not have is rejected with a `UsageError` that names both; it is never dropped. There are
+two exceptions, which are then missing in the manifest: the default temperature 0, if the model has no temperature, and
+the run's seed, because it does not only affect the model.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Providers' prompt caches: settings with which the common beginning of requests is processed only once.
 
 Tools and system text come first in every request, with equal bytes for every question of a run; the opening message
-with its images is the same for every turn of an ask. Providers use this in different ways:
+with its images is the same in every call for a prompt. Providers use this in different ways:
 
 - anthropic caches up to a mark: one after the system text (the tools precede it) and one after the opening message.
   Cache writes cost a quarter more there, so a request without tools, which has no second turn, has no marks.
-- openai caches automatically, on the machine that a request reaches. `prompt_cache_key` routes the requests of one ask
-  to the same machine. A machine handles about 15 requests per minute with one key, so a run uses up to `LANES` keys. A
-  key is sent only to the official service.
+- openai caches automatically, on the machine that a request reaches. `prompt_cache_key` routes all requests for one
+  prompt to the same machine. A machine handles about 15 requests per minute with one key, so a run uses up to `LANES`
+  keys. A key is sent only to the official service.
 - google_genai caches automatically; ollama and vLLM keep the prefixes that they have processed.
 
 `--model-arg prompt_cache=off` omits marks and keys. Tokens that a provider reports as cached are counted.
@@ -31,7 +31,7 @@ _MARK = {"type": "ephemeral"}
 
 
 def lane(base_url: str | None, call: CallKey) -> str | None:
-    """Return OpenAI's `prompt_cache_key`, equal for all calls of an ask; None for another server's address."""
+    """Return OpenAI's `prompt_cache_key`, equal for all calls for a prompt; None if the address is another server's."""
     if base_url is not None and urlsplit(base_url).hostname != OFFICIAL_HOST:
         return None
     # The hash need not be secret, but must be equal in every process.

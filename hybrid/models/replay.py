@@ -4,9 +4,10 @@ Run: `hybrid run blink --model replay:DIR`. Three layouts are supported; add a f
 
 - `*.json`, outputs that a benchmark published in its own layout (`Benchmark.recordings`);
 - `*.jsonl`, one call per line: `{"id", "ask", "call", "text"}` and, optionally, `prompt_sha256` or `prompt` (the text);
-- `RUN/SOLVER` of a run of hybrid: the model's steps in its attempts with their prompts; asks with tools are left out.
+- `RUN/SOLVER` of a run of hybrid: the model's steps in its attempts with their prompts; prompts with tools are left
+  out.
 
-A recording that has only an id answers the first call of the first ask of exactly that id, never a variant of it.
+A recording that has only an id answers the first call for the first prompt of exactly that id, never of a variant.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def read_lines(path: Path, data: bytes) -> Iterator[Recording]:
 
 
 def read_attempts(path: Path, data: bytes) -> Iterator[Recording]:
-    """Read the attempts of a run: the model's steps of each ask, in order, with the hash of its prompt."""
+    """Read the attempts of a run: for each prompt, the model's steps in order, with the hash of the prompt."""
     from hybrid.log.folder import RunFolder
 
     del data

@@ -234,7 +234,7 @@ def _held_by(root: Path) -> tuple[tuple[str, str], ...]:
 
 
 def flat_tools(root: Path) -> list[str]:
-    """Return the tools directly in a folder, which are not found once it has folders by kind."""
+    """Return the tools directly in a folder; they are not found once the folder has a subfolder such as `tools`."""
     return sorted(_stems([str(root)])) if _held_by(root) == ((TOOLS, str(root)),) else []
 
 
@@ -356,7 +356,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
 
 
 def _helper_clash(origin: PluginOrigin) -> str | None:
-    """Explain why a plug-in cannot import its helpers: an earlier folder has a helper of that name. None if it can."""
+    """Explain which helper of a plug-in is hidden by one of the same name in an earlier folder; None if none is."""
     if origin.is_builtin or origin.entry is not None:
         return None
     if origin.name in NOT_THINGS:

@@ -245,10 +245,11 @@ def missing_library(cards: Iterable[Card]) -> str | None:
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
     """Return the directory of a learned backend's weights; None if it has none to load itself.
 
-    That is the case if a package contains them, or if the backend only uses other tools, which must have theirs.
+    That is the case if a package contains them, or if the backend only uses other tools, which must then have their
+    weights.
 
     Raises:
-        WeightsError: like `find_weights`, for this tool or for one that it needs.
+        WeightsError: like `find_weights`, for this tool or for a tool that it needs.
     """
     name = tool.card.name
     if name not in weights and learned.package and importable(learned.package):

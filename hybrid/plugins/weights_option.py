@@ -14,7 +14,7 @@ OPTION = "--weights"
 
 
 def weights_by_tool(values: Iterable[str], tools: Sequence[Tool]) -> dict[str, str]:
-    """Return the weights by name of a tool.
+    """Return the weights by tool name.
 
     Args:
         values: `DIR_OR_ID`, for the only one of the tools that loads weights, or `TOOL=DIR_OR_ID`.

@@ -1,4 +1,4 @@
-"""Selects the rows of a section for its charts. The pages draw them; no section is known here by name.
+"""Selects the rows for the charts of a section, which the pages draw; no section is treated by its name.
 
     charts_of(comparison, section_result, reference_lines(comparison, chance_rows))
 

@@ -44,7 +44,7 @@ class ReportColumn:
 
 
 def state(entry: SolverEntry) -> str:
-    """Return the verdict as a word. Only answers are right or wrong; credit for abstaining makes nothing right."""
+    """Return the verdict as a word. Only an answer can be right or wrong, whatever credit an abstention gets."""
     if entry.outcome in ("", OPEN):
         return entry.outcome or "absent"
     if Outcome(entry.outcome).failed:
@@ -108,7 +108,7 @@ def without_shared_openings(texts: Sequence[str]) -> list[str]:
     # In sorted order, an opening shared by the first and the last text is shared by all between them.
     shared = [_shared_length(*ends) for ends in zip(ordered, ordered[sharers - 1 :], strict=False)]
     longest: dict[str, int] = {}
-    # Starts of groups that include the text, with ever shorter openings, so that the first is its longest.
+    # Starts of the groups that include the text, in order of ever shorter openings: the first has the longest.
     starts = deque[int]()
     for place, text in enumerate(ordered):
         if place < len(shared):

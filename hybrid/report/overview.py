@@ -34,7 +34,7 @@ GAIN = "The parts of the gain"
 
 
 def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
-    """Return the overview of at least one solver, side by side.
+    """Return the overview of one or more solvers, side by side.
 
     `arguments` are the paths and options of the `hybrid compare` command that prints its numbers.
     """
@@ -51,7 +51,7 @@ def overview_of(comparison: Comparison, arguments: Sequence[str]) -> Overview:
         )
         for result in by_name.values()
     ]
-    # Papers print no numbers on generated questions.
+    # No paper reports numbers on generated questions.
     if cells_of(comparison):
         command = shlex.join(("hybrid", "compare", *arguments, "--published"))
         sections.append(

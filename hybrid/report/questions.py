@@ -37,7 +37,7 @@ OF_USAGE = ("model_calls", "tool_calls", "reused_calls", "input_tokens", "output
 def entry_of(
     rows: SolverRows, question: AnyQuestion, pictures: Pictures, places: PlacesOfQuestion | None = None
 ) -> SolverEntry:
-    """Return a solver's steps to its answer; `asks` is empty without an attempt. Its regions are added to `places`."""
+    """Return a solver's steps to its answer, and add its regions to `places`; without an attempt, `asks` is empty."""
     scored, recorded, row = rows.scored, rows.recorded, rows.row(question.id)
     if row is None:
         # Either the question is open, or this solver does not have it.
@@ -115,7 +115,7 @@ class QuestionBook:
     def pages(self) -> Iterator[QuestionPage]:
         """Yield a page for each question, in the order of the data."""
         for identity in self.ids:
-            # Use the source that has most of the question: one with images, else one with a text.
+            # Use the source that has most of the question: preferably one with images, else one with the text.
             question = max(
                 (source[identity] for source in self._sources if identity in source),
                 key=lambda question: (

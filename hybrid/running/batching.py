@@ -95,8 +95,8 @@ async def cancel_batches(path: Path) -> list[str]:
     """Cancel the batches that a run has waiting at its provider; return a line for each.
 
     Raises:
-        UsageError: `path` is not a run, a command is asking the run, the provider's key is missing, or the provider
-            fails to cancel a batch.
+        UsageError: `path` is not a run, another command is continuing the run, the provider's key is missing, or the
+            provider fails to cancel a batch.
     """
     lines = []
     with RunFolder.existing(path).locked(), closing(BatchJournal(path / BATCHES)) as journal:

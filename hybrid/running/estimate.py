@@ -1,8 +1,8 @@
 """Counts the calls and tokens of a run before it starts: `hybrid run ... --dry-run`.
 
-Every open question goes through its benchmark's own dialogue with made-up replies, so that each prompt is counted as
-it would be sent: text, format line, names and images in the chosen form. Captions are counted separately, because each
-image is described once for all solvers. A solver estimates the calls of an ask (`Solver.call_estimate`); each call
+Every open question goes through its benchmark's own dialogue with made-up replies, so that each prompt is counted as it
+would be sent: text, format line, names and images in the chosen form. Captions are counted separately, because each
+image is described once for all solvers. A solver estimates the calls for a prompt (`Solver.call_estimate`); each call
 sends the prompt, the offered tools, and everything returned before it. Tokens are estimated with published formulas
 (`models/tokens.py`): low, expected and high. A cost is printed only if a price was given.
 """
@@ -178,7 +178,7 @@ def _size(spent: Spent) -> tuple[float, float]:
 
 @dataclass
 class _AskCounter:
-    """Counts the calls and tokens of asks by one solver in one run."""
+    """Counts the calls and tokens that one solver needs for its prompts in one run."""
 
     run: ResolvedRun
     solver: Solver
@@ -192,7 +192,7 @@ class _AskCounter:
         return self.run.config
 
     def ask(self, prompt: Prompt, context: str = "") -> Levels:
-        """Return the low, expected and high estimate of one ask; `context` is the text next to its images."""
+        """Return the low, expected and high estimate for one prompt; `context` is the text next to its images."""
         call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
         if self.solver.offers_tools and not self.run.resources.tools_offered:
             call_estimate = certain(CallPath(1))
@@ -204,7 +204,7 @@ class _AskCounter:
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
     def _call_path(self, prompt: Prompt, context: str, call_path: CallPath) -> Spent:
-        """Estimate one path: the fixed part in every call, and on average half of what comes back between calls."""
+        """Estimate one path: each call sends the fixed part, and on average half of what comes back between calls."""
         if not call_path.calls:
             return Spent()
         if (self.config.model or "").startswith("replay:"):

@@ -69,7 +69,7 @@ MAX_PICTURES: Final = 8
 COUNTS: Final = (MAX_PICTURES, 4, 2, 1)
 # Sides of a square picture to try, in pixels.
 SIDES: Final = (4096, 2048, 1024)
-# File formats that clients send unchanged; some clients send the last as PNG.
+# File formats that clients send unchanged, except that some clients convert the last one to PNG.
 FORMS: Final = ("PNG", "JPEG", "WEBP")
 UNKNOWN: Final = "not known"
 IMAGE_LIMITS: Final = "image_limits="
@@ -186,7 +186,7 @@ class _Check:
     line: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     def model(self, **changes: Any) -> ChatModel:
-        """Return the model with other settings; by default it is sent neither seed nor temperature."""
+        """Return the model with other settings; by default its requests contain neither seed nor temperature."""
         key = str(changes)
         if key not in self.opened:
             settings = replace(self.settings, **{"temperature": None, **changes})
@@ -205,7 +205,7 @@ class _Check:
             return await (model or self.model()).chat(messages, tools, call)
 
     async def say(self, text: str, **changes: Any) -> AssistantMessage:
-        """Return the reply to a text, from the model with other settings."""
+        """Send a text to the model with other settings, and return the reply."""
         return await self.chat([user_message((text,))], (), CallKey("check"), self.model(**changes))
 
     async def close(self) -> None:

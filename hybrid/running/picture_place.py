@@ -124,7 +124,7 @@ async def _look_inside(probe: PlaceProbe, conversation: Sequence[Message], tools
 async def _find_switch(
     probe: PlaceProbe, conversation: Sequence[Message], tools: Sequence[Tool], picture: ToolPicture
 ) -> ToolPicture:
-    """Return the result with the fate of the thinking at this place, and the template switch that keeps it, if any."""
+    """Add to the result what happens to the thinking at this place, and the template switch that keeps it, if any."""
     reply = conversation[-1]
     assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has called
     inside = picture.place == "inside"

@@ -58,7 +58,7 @@ PROBE_SIZE: Final = (448, 224)
 ORDER_TEXT: Final = "Each picture shows a number. Write the numbers in the order of the pictures and nothing else."
 # The numbers are neither ascending nor descending, so that a model that sorts them does not appear to see their order.
 ORDER_NUMBERS: Final = ("47", "13", "85", "26", "91", "38", "72", "54")
-# Pictures per prompt from which their order is tested.
+# Smallest number of pictures per prompt at which their order is tested.
 ORDER_FROM: Final = 3
 # Maximum number of tokens that a picture adds for a blind model; some servers replace an image by a word.
 MAX_WORDS: Final = 16

@@ -64,7 +64,7 @@ class RunReplies:
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
         """Return the saved reply of an earlier run to this request of this call, or None."""
-        # The file does not contain the prompt of a call.
+        # Lines of the file do not contain the call's prompt, so the key must not contain it.
         key = CallKey(call.question, call.ask, call.call, solver=call.solver)
         return self._known.get((key, request_sha256))
 

@@ -138,7 +138,7 @@ def open_folder(run: ResolvedRun, tell: Tell) -> RunState:
     folder.write_manifest(
         {
             "identity": run.identity,
-            # Labels of solvers from earlier commands still apply to their answers.
+            # Keep the labels of earlier commands, because the run still contains the answers of these commands.
             "labels": list(dict.fromkeys([*old.get("labels", ()), *_labels(run)])),
             "solvers": {**old.get("solvers", {}), **solvers},
             "environment": {

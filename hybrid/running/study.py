@@ -30,9 +30,9 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
     """Return the cells of a study of a hybrid solver, the main run first.
 
     Args:
-        depth: `quick` asks alone, with tools, format only and the specialists; `full` also without a loop, without
-            pictures, with shuffled, perfect and paraphrased tool output, and, if tools made pictures, with tool output
-            in one form and with one picture at a time.
+        depth: `quick` has the cells alone, with tools, format only and the specialists. `full` adds the cells without a
+            loop, without pictures, and with shuffled, perfect and paraphrased tool output. If tools made pictures, it
+            also adds cells with tool output in one form and with one picture at a time.
         solver: the hybrid solver to study.
         style: the tool style in which the model was trained, if it differs from that of the main run.
     """

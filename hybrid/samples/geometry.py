@@ -158,7 +158,10 @@ def _lower_right(picture: Pixels) -> Pixels:
 
 
 def visual_correspondence(rng: np.random.Generator, answer: int) -> Item:
-    """Ask where a point of image 1 is in image 2: half planar pairs (a known homography), half views of one scene."""
+    """Ask where a point of image 1 is in image 2.
+
+    Half of the pairs are planar, with a known homography; the other half are two views of one scene.
+    """
     make = _planar_pair if rng.random() < 0.5 else _orbit_pair
     first, second, facts = until("pair of views with four separate corresponding points", lambda: make(rng))
     candidates = list(facts.candidates[1:])

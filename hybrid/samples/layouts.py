@@ -161,7 +161,7 @@ def arrange(
 ) -> tuple[Solid, ...] | None:
     """Arrange named solids on the ground, fully visible, apart from each other and from `occupied`.
 
-    Return None without enough space.
+    Return None if there is not enough space.
 
     `sizes_m` is the range of half an object's height.
     """

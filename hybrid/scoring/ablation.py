@@ -106,7 +106,7 @@ class AblationReport(Report):
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
-        """Each run with one tool, compared with the run without tools; None if either is missing."""
+        """Each run with one tool, compared with the run without tools; None if there is no such run of either kind."""
         none = [run for run in self.runs if run.planned.name == NONE]
         alone = [run for run in self.runs if len(run.tools_offered) == 1 and run is not self.full]
         return self._against(none[0], alone) if none and alone else None

@@ -1,6 +1,6 @@
 """What statistics need of each recorded attempt, so that its line is parsed once per run, and its tool calls.
 
-    attempt = read_attempt(recorded, "q7")       # the whole attempt; what statistics need of it stays in memory
+    attempt = read_attempt(recorded, "q7")       # the whole attempt; its facts for statistics stay in memory
     facts_of(recorded, "q7").asks.usages         # without reading the line again
     calls_of(attempt.exchanges[0])               # the tool calls of an exchange, from its steps
 
@@ -37,7 +37,7 @@ class FaultedStep:
 class AskFacts:
     """Cost and time of an attempt; `seconds` and `started` are those of `Attempt`."""
 
-    # The cost of each ask, in order.
+    # The cost of answering each prompt, in order.
     usages: tuple[Usage, ...]
     seconds: float
     started: float | None
@@ -118,7 +118,7 @@ def _facts(attempt: Attempt) -> AttemptFacts:
 def _faults_of(step: Step) -> Iterator[FaultedStep]:
     assert step.fault is not None  # noqa: S101 - the caller selects such steps
     if step.fault is Fault.PICTURE_REFUSED:
-        # The call's own step came before this one.
+        # The step of the call itself came before this step.
         yield FaultedStep(str(step.data.get("tool")), step.fault, step.text, is_call=False)
     if step.kind == "tool":
         place = step.data.get("raised_at")
@@ -191,7 +191,7 @@ def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
 
 
 def lacks_pictures(folder: RunFolder, solver: str) -> bool:
-    """Return whether no tool output of a solver has a picture, also if no tool answered."""
+    """Return whether no tool output of a solver has a picture; this includes the case that no tool answered."""
     return not any(any(outputs) for _, outputs in _picture_flags(folder, solver))
 
 

@@ -3,7 +3,7 @@
 Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
 counted too, if the run includes it. For each tool and route, the file stores the sum of the scores and the mean
 log-odds that the tool states for its answers. It also stores a slope: how strongly a deviation from that mean predicts
-which of the two is right where tool and MLLM disagree. A graded answer that is neither right nor wrong (a scanpath)
+whether the tool or the MLLM is right where they disagree. A graded answer that is neither right nor wrong (a scanpath)
 counts by the benchmark's leading metric. Prompts of another kind than the question, such as ActiView's prompts about
 parts of a picture, have no score.
 

@@ -5,8 +5,8 @@
     guess.correct, guess.exact                       # 0.25, True
     metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
 
-The benchmark's own dialogue is followed once for every answer that a guess may draw (`hybrid.answers.offered`), at each
-of its prompts, and each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a
+At each prompt, the benchmark's own dialogue is followed once for every answer that a guess may draw
+(`hybrid.answers.offered`). Each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a
 benchmark is repeated here. A dialogue with more than `MAX_ENDS` ends, or an answer that cannot be listed (a scanpath),
 is sampled instead, seeded by the question's id, and labelled as an estimate.
 """
@@ -245,7 +245,7 @@ def metrics_of_a_guess(
 def _whole_draws(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
 ) -> list[dict[str, float]]:
-    """Return every metric for several draws of all questions; at most as many as the fewest draws of a question."""
+    """Return every metric for several draws of all questions; the question with the fewest draws limits the number."""
     enough = max(MIN_WHOLE, min(MAX_WHOLE, ALL_WHOLE // max(1, len(questions))))
     count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
     runs = []

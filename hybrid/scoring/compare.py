@@ -31,7 +31,7 @@ from hybrid.scoring.pairing import check_same
 from hybrid.scoring.score import Scored, ScoredAnswers
 from hybrid.scoring.tools_offered import tools_words
 
-# Prefix of the label of a run with a control (`run.py`).
+# Prefix of the label of a run with a control (`hybrid/running/state.py`).
 CONTROL = "tool output "
 # This project's own metrics, shown for every benchmark.
 OWN_METRICS = ("rotation.",)

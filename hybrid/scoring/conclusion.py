@@ -4,10 +4,10 @@
         sentence.id, sentence.text          # "gain.more", "Accuracy is 0.960 with tools (controller), 0.420 alone ..."
 
 In order, it compares a hybrid solver with its model alone and with the specialists alone; splits the difference into
-the effect of offering tools and the effect of tool output; states the effect of the tools' form, if a study has the
-form of the model's training; answers a reviewer's next questions (`conclusion_review.py`); and names worse tasks and
-the limits of the claim. Each case, with its condition and words, is beside the code that chooses it. Every test is one
-that `hybrid compare` prints.
+the effect of offering tools and the effect of tool output; states the effect of offering tools in the form of the
+model's training, if a study measured it; answers a reviewer's next questions (`conclusion_review.py`); and names worse
+tasks and the limits of the claim. Each case, with its condition and words, is beside the code that chooses it. Every
+test is one that `hybrid compare` prints.
 """
 
 from __future__ import annotations
@@ -317,7 +317,7 @@ class _Conclusion:
         yield from task_sentence(self._rows, group)
 
     def _next_to_alone(self, gain: HeadlinePair, name: str, calls_note: str) -> Sentence:
-        """Return the sentence on the difference to the model alone, by the metric of this `name`."""
+        """Return the sentence on the difference from the model alone, by the metric of this `name`."""
         with_tools, alone = (f"({short_name(solver)}{self._again(solver)})" for solver in (gain.b, gain.a))
         how = "with tools" if offers_tools(gain.b) else "joined"
         values = f"{format_value(gain.values[1])} {how} {with_tools}, {format_value(gain.values[0])} alone {alone}"
@@ -327,7 +327,7 @@ class _Conclusion:
         return _of_pair(GAIN_CASES, gain, answers, counts=counts, called=calls_note)
 
     def _again(self, solver: Scored) -> str:
-        """Return the number of repetitions whose mean a solver's values are; empty for one that was asked once."""
+        """Return the number of repetitions over which a solver's values are averaged; empty without repetitions."""
         count = len(self._found.repetitions(solver))
         return f", mean of {count} repetitions" if count > 1 else ""
 

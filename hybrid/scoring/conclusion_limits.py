@@ -84,8 +84,8 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # Name the differences that the other rule changes; for the model alone and the specialists, the first two sentences
-    # do.
+    # Name the differences that the other rule changes, except those from the model alone and the specialists, which the
+    # first two sentences name.
     pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [
         sentence
@@ -178,7 +178,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the difference that this run's questions can detect, given their spread; for several pairs the largest."""
+    """Yield the difference that this run's questions can detect, given their spread: the largest of several pairs."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))

@@ -104,14 +104,15 @@ class AnswerSplit:
     """A difference b minus a in two parts: from better answers, and from answering at all.
 
     `both` is the difference on the questions that both solvers answered (None if it has no value there). `better` is
-    the part of the whole difference that comes from them, each weighted by the share of pairs of repetitions in which
-    both answered, and in a mean over tasks by the size of its whole task. `answering` is the rest, and `unanswered`
-    counts the questions that a and b left unanswered (mean over repetitions). `more_answered` says whether at least
-    half of the rest exists because one solver answered more questions (`_is_of_more_answers`). Otherwise the rest is
-    mainly due to how well each solver did on the questions that only it answered. If only some repetitions answered a
-    question, the others count as unanswered; `mixed_repetitions` says whether there is such a question, and
-    `both_in_every` whether `both` leaves it out (`Overlap.with_answers`). `some_both` says whether both answered some
-    questions, although perhaps no whole group of questions that the metric counts.
+    the part of the whole difference that comes from these questions. Each question is weighted by the share of pairs of
+    repetitions in which both solvers answered it, and in a mean over tasks also by the size of its whole task.
+    `answering` is the rest, and `unanswered` counts the questions that a and b left unanswered (mean over repetitions).
+    `more_answered` says whether at least half of the rest exists because one solver answered more questions
+    (`_is_of_more_answers`). Otherwise the rest is mainly due to how well each solver did on the questions that only it
+    answered. If only some repetitions answered a question, the others count as unanswered; `mixed_repetitions` says
+    whether there is such a question, and `both_in_every` whether `both` leaves it out (`Overlap.with_answers`).
+    `some_both` says whether both answered some questions, although perhaps no whole group of questions that the metric
+    counts.
     """
 
     answering: Result
@@ -381,7 +382,7 @@ class ConclusionRows:
     def __init__(
         self, comparison: Comparison, sections: Sequence[str] = SECTIONS, differences: Sequence[Result] | None = None
     ) -> None:
-        """Read the rows of these sections; `differences` are those of that section while it is being computed."""
+        """Read the rows of these sections; `differences` are that section's rows while it is still being computed."""
         self.found = comparison
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
         if differences is not None:

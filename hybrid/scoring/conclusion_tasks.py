@@ -41,7 +41,7 @@ SEVERAL_TASKS = case(
 
 
 def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sentence]:
-    """Yield the tasks with a difference to the model alone; nothing if fewer than two were tested."""
+    """Yield the tasks with a difference from the model alone; nothing if fewer than two were tested."""
     if group.alone is None or len(tested := rows.tasks(group.alone, group.hybrid)) < 2:
         return
     significant = [row for row in tested if row.holds]

@@ -140,7 +140,7 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
 
 @dataclass
 class _VerdictCache:
-    """The verdicts of a solver in a run, each with the hash of its line, and those of the latest request."""
+    """The verdicts on a solver in a run, each with the hash of its line, and the verdicts of the latest request."""
 
     by_line: dict[str, tuple[int, OutputVerdict]] = field(default_factory=dict)
     verdicts: Mapping[str, OutputVerdict] = field(default_factory=dict)

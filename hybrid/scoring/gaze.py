@@ -170,9 +170,9 @@ class OtherFixations:
         self._counts: dict[tuple[int, int], Floats] = {}
 
     def on_grid(self, fixations: Ints, shape: tuple[int, int]) -> Floats:
-        """Return the number of other fixations in each cell of a grid (h, w).
+        """Return the number of fixations on other pictures in each cell of a grid (h, w).
 
-        `fixations` (n, 2) are row and column of the picture's own fixations.
+        `fixations` (n, 2) are row and column of the fixations on the picture itself, which do not count.
         """
         if shape not in self._counts:
             self._counts[shape] = metrics.count_fixations(_on_grid(self._every, shape), shape)

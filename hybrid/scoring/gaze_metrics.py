@@ -33,8 +33,8 @@ BIN_MS: Final = 50.0
 def nss(values: Floats, fixations: Ints) -> float:
     """Return the normalized scanpath saliency: the mean of the standardised map at the fixations.
 
-    Peters, Iyer, Itti and Koch, Vision Research 45 (2005) 2397-2416; equation 5 of Bylinskii et al. 0 for a constant
-    map, whose standard deviation is 0.
+    Peters, Iyer, Itti and Koch, Vision Research 45 (2005) 2397-2416; equation 5 of Bylinskii et al. The result is 0 for
+    a constant map, whose standard deviation is 0.
     """
     spread = float(values.std())
     if not _varies(values):
@@ -46,7 +46,7 @@ def auc_judd(values: Floats, fixations: Ints) -> float:
     """Return the area under the ROC curve of fixated pixels against all other pixels; ties count half.
 
     Judd, Ehinger, Durand and Torralba, ICCV 2009. Their code breaks ties by noise, so that a tie counts half on
-    average. 0.5 if every pixel is fixated.
+    average. The result is 0.5 if every pixel is fixated.
     """
     fixated = count_fixations(fixations, (values.shape[0], values.shape[1])) > 0
     return _auc(values, fixated.astype(float), (~fixated).astype(float))

@@ -107,8 +107,8 @@ def alone_not_begun(scored: Scored) -> bool:
 def command_for_unchosen(hybrids: Sequence[Scored], name: str, compared: Sequence[Scored]) -> str:
     """Return the shell command that compares the full runs of `compared`, if a run of `hybrids` has solver `name`.
 
-    Empty if no run has it. If some of `compared` are predictions from a file, which the command would leave out, the
-    path that is to be added instead.
+    The result is empty if no run has this solver. If some of `compared` are predictions from a file, which the command
+    would leave out, it is the path to add instead.
     """
     own_runs = [solver.folder for solver in hybrids if solver.folder is not None and not is_imported(solver)]
     having = next((folder for folder in own_runs if name in folder.solvers()), None)

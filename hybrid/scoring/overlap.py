@@ -285,7 +285,7 @@ class Overlap:
         """Split each solver's headline metric into two parts whose differences add up to the metric's difference.
 
         The first part is the metric as if nobody had answered the questions that any solver left unanswered; the second
-        is the remainder, cell by cell. Of repeated solvers, every combination of their repetitions is split, and each
+        is the remainder, cell by cell. For repeated solvers, every combination of their repetitions is split, and each
         part is the mean. Returns None without a headline metric, or if its denominators depend on which questions were
         answered.
         """
@@ -314,7 +314,7 @@ class Overlap:
 
     @cached_property
     def credit(self) -> Floats:
-        """What no answer is worth, 0..1, for each question that a solver left unanswered; 0 for others."""
+        """The worth of a missing answer, 0..1, for each question that a solver left unanswered; 0 for others."""
         credit = np.zeros(len(self))
         for place, score in self._unanswered_scores(self.rule).items():
             credit[place] = score.correct or 0.0
@@ -493,7 +493,8 @@ def _with_numerators(metric: Metric, numerators: Sequence[float]) -> Metric:
 
 def _mean_metric(metrics: Sequence[Metric]) -> Metric:
     """Return the mean over repetitions, cell by cell; each question keeps its own cells."""
-    # A metric of one repetition whose cells name their questions loses these names, as the others do.
+    # The cells of a single repetition may name their questions. Averaging removes these names, as it does for several
+    # repetitions.
     if len(metrics) == 1 and not any(OF_QUESTION in cell.cluster for cell in metrics[0].cells):
         return metrics[0]
     cells: dict[tuple[str, str, int], list[Cell]] = defaultdict(list)

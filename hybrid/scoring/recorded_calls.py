@@ -21,7 +21,7 @@ from hybrid.tool import Tool, json_of_args
 if TYPE_CHECKING:
     from hybrid.tool import Args
 
-# Minimum intersection over union of two boxes that count as one; a model writes coordinates with few digits.
+# Minimum intersection over union of two boxes that count as the same box; a model writes coordinates with few digits.
 SAME_BOX = 0.75
 
 # The argument of tools that look for drawn letters.

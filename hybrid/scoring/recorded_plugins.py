@@ -6,7 +6,7 @@
 Rules are stored with their tools, so without the tools their output cannot be judged. A folder is searched only if the
 hash of its code equals the hash in the manifest, so a run from elsewhere cannot name code of its own. Plug-ins found by
 `--path` or `$HYBRID_TOOL_PATH` take precedence and are not checked. If several runs used different code under one name,
-only the first run's is found, and it counts as missing for the others.
+only the first run's plug-in is found, and the plug-in counts as missing for the other runs.
 """
 
 from __future__ import annotations

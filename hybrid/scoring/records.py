@@ -135,7 +135,7 @@ class Row:
         """The total usage of all exchanges."""
         if self.asks is None:
             return None
-        # A sum of one usage takes as long as the rest of the row.
+        # Even a sum over one usage would take as long as the rest of the row.
         return self.asks.usages[0] if len(self.asks.usages) == 1 else sum(self.asks.usages, Usage())
 
     @property

@@ -68,7 +68,7 @@ def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[Reference
     for cell in published(first.benchmark):
         if is_concerned(cell, other, tasks):
             continue
-        # Prefer the task to the metric that is its accuracy.
+        # If the metric is the accuracy of a task, use the task instead.
         task = next((name for name in (cell.metric.removeprefix(OF_TASKS), cell.metric) if name in sizes), None)
         value = cell.value if cell.note.startswith(IN_FRACTIONS) else cell.value / PERCENT
         if task is None or cell.split != first.data.split or not 0 <= value <= 1:

@@ -124,7 +124,7 @@ def _alone(
     sample_lists: Sequence[Sequence[Step]],
     number: int,
 ) -> tuple[Exchange, ...] | None:
-    """Return the dialogue with sample `number` of every vote as the reply; None if it would ask something else."""
+    """Return the dialogue with sample `number` of every vote as the reply; None if it would continue differently."""
     place = -1
 
     async def ask(prompt: Prompt) -> Reply:

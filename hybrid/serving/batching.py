@@ -4,8 +4,8 @@
     async with lane.room:                            # limits the items in memory to a few batches
         result = await lane.submit(prepare(item))    # `prepare` may still be running
 
-The form with most waiting items runs first. A batch that is not full waits for items in preparation. A full batch is
-submitted while another batch runs, so that the device never waits for it.
+The form with the most waiting items runs first. A batch that is not full waits for items in preparation. A full batch
+is submitted while another batch runs, so that the device never waits for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hybrid.core.errors import HybridError, Outage, ToolError
 
 # Seconds that a request waits for others: far below the time of any tool, longer than a burst of requests.
 BATCH_WAIT_S = 0.004
-# Minimum capacity, in items, of a lane with several forms: among few items hardly two have the same form.
+# Minimum capacity, in items, of a lane with several forms, because few items rarely share a form.
 MIXED_ROOM = 64
 # Number of later batches that may overtake an item.
 MAX_OVERTAKEN = 24
@@ -84,7 +84,7 @@ class Lane(Generic[T, R]):
         group = self._waiting.setdefault(self._form(item), [])
         group.append(_Waiting(item, answer, self._came, self._gone))
         if len(self._waiting) > 1:
-            # When several forms wait for the first time, admit enough items to fill batches of each.
+            # When several forms wait for the first time, admit enough items to fill batches of each form.
             for _ in range(self._room_for_forms):
                 self.room.release()
             self._room_for_forms = 0
@@ -112,7 +112,7 @@ class Lane(Generic[T, R]):
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            # Start the form with most items, and on a tie the form with the earliest item. If the earliest item of all
+            # Start the form with the most items, on a tie the one with the earliest item. If the earliest item of all
             # was overtaken too often, start its form.
             first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
             if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:

@@ -26,7 +26,7 @@ from hybrid.log.codec import codec
 log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
-# Names that pictures of a cached output may use for the input that they show: its number, from 0.
+# A picture of a cached output names the input that it shows by number, from 0; these are the valid names.
 INPUT = frozenset(map(str, range(1000)))
 
 

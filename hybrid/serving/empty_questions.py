@@ -27,7 +27,8 @@ from hybrid.tool import Backend, CheckCase, Claims, Evidence, Pixels, Request, T
 
 # Makes a picture of the given (height, width) in px.
 Draw = Callable[[int, int], Pixels]
-# For a tool without `claims`, an output claims nothing if its confidence is at most this, which is that of a coin flip.
+# For a tool without `claims`, an output claims nothing if its confidence is at most this value, the confidence of a
+# coin flip.
 UNDECIDED: Final = 0.5
 GREYS: Final[Mapping[str, int]] = {"grey": 128, "black": 0, "white": 255}
 SEEDS: Final = (1, 2, 3)
@@ -42,7 +43,7 @@ JPEG_QUALITY: Final = 10
 # edges.
 EXPONENTS: Final = (1.0, 2.0)
 TINY: Final = ((1, 1), (2, 2), (8, 8))
-# Side of small pictures of compressed noise. Fewer of a JPEG's blocks cannot be distinguished from a small photograph.
+# Side of small pictures of compressed noise. A JPEG with fewer blocks cannot be distinguished from a small photograph.
 FEW_BLOCKS_PX: Final = 120
 # Grey levels of a band of a gradient, and standard deviation of film grain.
 BAND_LEVELS: Final = 16
@@ -224,7 +225,7 @@ def _grainy(seed: int) -> Draw:
 
 
 def _compress(plain: Draw) -> Draw:
-    """Return a generator of the same pictures as low-quality JPEGs: blocks of 8 px with few frequencies."""
+    """Return a function that draws the same pictures as low-quality JPEGs: blocks of 8 px with few frequencies."""
 
     def draw(height: int, width: int) -> Pixels:
         with BytesIO() as file:

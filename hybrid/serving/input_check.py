@@ -4,7 +4,7 @@
 the backend with forward hooks. The chart's eight colours become eight points (one value per channel) of the input
 tensor, however the tool scales, pads or crops. They are compared with the points that the checkpoint's own processor
 would give (`hybrid.tool.networks.PictureInput`): another order of channels, an inverted picture and another mean or
-standard deviation all move them, each differently, so that the error can name the mistake.
+standard deviation each move these points in a different way, so that the error can name the mistake.
 """
 
 from __future__ import annotations

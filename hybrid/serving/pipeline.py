@@ -61,7 +61,7 @@ class PreparedCall(Generic[W]):
 
 @dataclass(frozen=True)
 class ComputedCall(Generic[W]):
-    """The output of a backend for a prepared call, and that backend, since the tool may move to the CPU in between."""
+    """The output for a prepared call, and the backend that made it, because the tool may move to the CPU meanwhile."""
 
     prepared: PreparedCall[W]
     output: Any
@@ -114,7 +114,7 @@ class ThreadExecutor(Generic[W]):
     async def find(self, call: QueuedCall, token: W) -> tuple[Finding, BackendIdentity]:
         """See `Executor.find`."""
         lane = await self._lane(call)
-        # Limits how many calls of a tool wait in the threads, before the calls of others.
+        # Limit how many calls of one tool wait in the threads ahead of the calls of other tools.
         async with lane.room:
             ready = await self._ready(call.tool, token)
             if call.request.answering.backend != "learned" and _batch_size(call) == 1:
@@ -200,7 +200,7 @@ class ThreadExecutor(Generic[W]):
             return PreparedCall(request, inputs, ready.backend.batch_key(inputs), token)
 
     def _answer_alone(self, call: QueuedCall, ready: LoadedBackend, token: W) -> tuple[Finding, BackendIdentity]:
-        """Run all stages of a call that shares no batch; handing it on twice would cost more than most such calls."""
+        """Run all stages of an unbatched call in one job, as most such calls cost less than two changes of thread."""
         with self._job(call.tool, ready.device, [token]):
             if ready.card.name == "learned":
                 raise ToolError("the weights of this tool were installed while it was called")

@@ -35,8 +35,8 @@ def precision_of(choice: BackendChoice, card: BackendCard, device: str, weights:
     """Return the precision of a backend's networks on a device: float32, tf32, bfloat16 or float16.
 
     `auto` is float32 on the CPU and on MPS. On CUDA it is bfloat16 if the card reports a measurement in which bfloat16
-    changed no decision with exactly the loaded weights (from a folder, or None for the package's). Otherwise it is TF32
-    on CUDA.
+    changed no decision with exactly the loaded weights, else TF32. `weights` is the folder of the loaded weights; None
+    if they come with a package.
     """
     if choice.dtype != AUTO:
         return choice.dtype

@@ -178,7 +178,7 @@ class ImportResponse:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The error that ends a request: its class in `hybrid.core.errors`, empty for a defect of hybrid itself."""
+    """The error that ends a request; its class is from `hybrid.core.errors`, or empty for a defect of hybrid."""
 
     number: int
     error: str
@@ -198,7 +198,7 @@ class WorkerReady:
 class Heartbeat:
     """Sent periodically while the worker's event loop is responsive."""
 
-    # Memory of GPUs that torch holds.
+    # GPU memory that torch holds, in bytes.
     device_bytes: int = 0
 
 

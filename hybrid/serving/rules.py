@@ -37,7 +37,10 @@ class DescribedRule:
     next_step: NextStep
 
     async def __call__(self, prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-        """Return the answer. Raises `ToolError` if the rule raises, hangs, ends its process or returns a wrong type."""
+        """Return the answer, None if the rule abstains.
+
+        Raises `ToolError` if the rule raises, hangs, ends its process or returns a wrong type.
+        """
         findings: list[Finding | None] = []
         tool_names: list[str] = []
         while True:

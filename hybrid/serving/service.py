@@ -179,7 +179,7 @@ class CachedTools:
         key = _key_of(tool, request)
         finding = await self._cached(key, overlays)
         key = key if overlays else without_overlays(key)
-        # Do not await before `_shared`: work that cached its output after this lookup is only in the table until then.
+        # Do not await before `_shared`: work that cached its output after this lookup may leave the table at any await.
         if finding is not None:
             spent.cached = True
         else:

@@ -2,10 +2,10 @@
 
     code_of(load("tools", "depth"))               # 64 hex digits that change with the tool's code
 
-It covers the card, the argument schema, the source of the tool's modules and of every module of `tools` and `hybrid`
-that they import, directly or indirectly, also by imports inside functions, and the same for the tools that it needs.
-Files are read and never imported. Comments count; line endings and the location of the project do not. The code that
-runs a tool (service, cache, image store) is excluded, because outputs do not depend on it.
+The hash covers the card, the argument schema, and the source of the tool's modules and of every module of `tools` and
+`hybrid` that they import directly or indirectly, including imports inside functions. It covers the same of the tools
+that the tool needs. Files are read and never imported. Comments count; line endings and the location of the project do
+not. The code that runs a tool (service, cache, image store) is excluded, because outputs do not depend on it.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Sources:
     def reached(self, modules: Sequence[str]) -> frozenset[str]:
         """Return these modules, everything that they import, and the packages that contain them.
 
-        The imports of a package itself count only if it is imported by name: `hybrid` with its Python interface is the
-        parent of every module and imports everything.
+        The imports of a package itself count only if it is imported by name, because `hybrid` is the parent of every
+        module and, for its Python interface, imports everything.
         """
         reached: set[str] = set()
         waiting = list(modules)
@@ -155,7 +155,7 @@ def plugin_code_hashes(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def code_hash_of_plugin(package: str, name: str) -> str | None:
-    """Return the hash of a plug-in's code: its module and everything that this imports from its own location.
+    """Return the hash of a plug-in's code: its module and everything that the module imports from its own location.
 
     The hash is 12 hex digits of sha256, as in a manifest; for a tool, the first digits of `code_of`. None for a file of
     the project, which the version identifies, and for a recipe, which has no code. Plug-ins other than tools must

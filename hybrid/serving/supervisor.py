@@ -349,7 +349,8 @@ class _Supervisor:
         # If a description failed, the caller keeps the error.
         if job.prepares and not any(isinstance(pending.request, DescribeRequest) for pending in job.requests):
             name = job.start.tool
-            # A load that took too long will do so again; a process may have been killed from outside.
+            # A load that took too long would take too long again, so one such load is enough. A process that ended may
+            # have been killed from outside.
             self._loads[name] += MAX_LOADS if end.jobs is not None else 1
             if self._loads[name] >= MAX_LOADS:
                 self._refuse(name, end.sentence(name))

@@ -184,7 +184,7 @@ async def _serve(sock: socket.socket, channel: ThreadChannel, setup: Setup) -> N
 
 
 def _device_bytes() -> int:
-    """Return the memory of GPUs that torch holds; 0 while another thread imports it."""
+    """Return the GPU memory that torch holds, in bytes; 0 while another thread imports torch."""
     cuda: Any = getattr(sys.modules.get("torch"), "cuda", None)
     try:
         return sum(map(cuda.memory_reserved, range(cuda.device_count()))) if cuda.is_initialized() else 0

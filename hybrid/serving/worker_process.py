@@ -29,12 +29,13 @@ from hybrid.serving.protocol import Message, Setup, ToWorker
 
 # Environment variable with the number of threads of NumPy's linear algebra (OpenBLAS).
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-# The one with the number of threads of all libraries that use OpenMP, which OpenBLAS reads after its own.
+# Environment variable with the number of threads of all libraries that use OpenMP. OpenBLAS reads it only if its own
+# variable is missing.
 ALL_THREADS = "OMP_NUM_THREADS"
 POLL_S = 0.02
 # A process that has closed its socket and not ended after this many polls is killed.
 MAX_POLLS = 100
-# Seconds to wait for a killed process to be gone; one with much memory takes a while.
+# Seconds to wait for a killed process to be gone; a process with much memory takes a while.
 REAP_S = 5.0
 PR_SET_PDEATHSIG = 1
 
@@ -141,8 +142,8 @@ def _environment() -> dict[str, str]:
     """Return the run's environment without the keys of models, which tools do not need; HF tokens stay.
 
     Progress bars of other libraries are off unless the user wants them, because the run shows what is being loaded.
-    Except on ARM, NumPy's linear algebra uses one thread by default: tools run in several threads, and those of
-    OpenBLAS would wait in busy loops.
+    Except on ARM, NumPy's linear algebra uses one thread by default: tools run in several threads, and OpenBLAS's own
+    threads would wait in busy loops.
     """
     environment = {OTHER_BARS: "1", **os.environ}
     # On ARM, PyTorch uses OpenBLAS, too, and large products of a network need its threads. OpenBLAS reads its own

@@ -1,1 +1,1 @@
-"""Everything for one ask: session, solver context, budgets, controls, coordinates, image forms and trust."""
+"""Everything for one request to a solver: session, context, budgets, controls, coordinates, image forms and trust."""

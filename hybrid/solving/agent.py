@@ -66,8 +66,8 @@ class Agent(Solver):
             LangChain, OpenAI or Inspect, as objects or as JSON. If the returned object has `usage`, it counts the
             tokens of all calls; otherwise each message's own counts are summed.
         name: its name in a run from Python; for an agent in a file, the file's name is used.
-        about: describes everything that affects its answers (model, prompt, tools); a changed text makes it another
-            solver.
+        about: describes everything that affects its answers (model, prompt, tools); an agent with a changed text counts
+            as another solver.
     """
 
     names_images = True
@@ -139,7 +139,7 @@ class Agent(Solver):
 
 @dataclass(frozen=True)
 class _Conversation:
-    """The messages of an ask, the names of the question's images by data URL, and the total tokens if reported."""
+    """The messages of one answer, the names of the question's images by data URL, and the total tokens if reported."""
 
     messages: Sequence[Any]
     urls: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Model calls for one ask: each checks the budgets, counts its usage and logs a step.
+"""Model calls for one prompt: each checks the budgets, counts its usage and logs a step.
 
     calls = ModelCalls(model=model, key=key, price=price, options=(), meter=meter, run_meter=run_meter, log=log)
     message = await calls([user_message(["Which one?", image])])
@@ -80,7 +80,7 @@ class ModelCalls:
     _refused: dict[str, str] = field(default_factory=dict)
     # Names of tool pictures in requests that got a reply.
     _taken: set[str] = field(default_factory=set)
-    # Pictures sent, input tokens and number of messages of this ask's last request.
+    # The last request for this prompt: number of pictures, input tokens, number of messages.
     _last: tuple[int, int, int] = (0, 0, 0)
 
     async def __call__(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> AssistantMessage:

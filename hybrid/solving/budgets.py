@@ -1,7 +1,7 @@
 """The cost of a call, and budgets of a full run in addition to those of a question (`Limits`).
 
-When a budget is spent, the questions in flight end unrecorded and no further one starts; the same command with a larger
-budget continues the run.
+When a budget is spent, the questions in flight end unrecorded and no further question starts; the same command with a
+larger budget continues the run.
 
 A cost comes only from `--model-arg price=IN/OUT[/CACHED[/WRITTEN]]`, in US dollars per million tokens. No table of
 prices is included, because a price that was not checked on the day of the run is worse than none: without the option

@@ -1,4 +1,4 @@
-"""A solver's estimate of its calls for `--dry-run`: model calls, offered tools and tool outputs in an ask."""
+"""A solver's estimate of its calls for `--dry-run`: model calls, offered tools and tool outputs for a prompt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CallPath:
-    """One possible course of an ask. Each call sends the prompt with everything returned so far."""
+    """One possible course of answering a prompt. Each call sends the prompt with everything returned so far."""
 
     # Number of model calls.
     calls: int = 0
@@ -21,9 +21,9 @@ class CallPath:
 
 @dataclass(frozen=True, slots=True)
 class CallEstimate:
-    """The possible courses of an ask: the shortest, the usual and the longest.
+    """The possible courses of answering a prompt: the shortest, the usual and the longest.
 
-    `share`, 0..1, is the assumed share of asks that take the usual path; the other asks take the shortest path.
+    `share`, 0..1, is the assumed share of prompts that take the usual path; all others take the shortest path.
     `assumes` states this assumption in words, and is empty if the estimate is certain.
     """
 
@@ -35,5 +35,5 @@ class CallEstimate:
 
 
 def certain(call_path: CallPath) -> CallEstimate:
-    """Return the estimate of an ask with only one possible course."""
+    """Return the estimate for a prompt that can take only this course."""
     return CallEstimate(call_path, call_path, call_path)

@@ -93,8 +93,8 @@ class RunCaptions:
     Args:
         captioner: `captioner_sha256` of the model.
         captions: captions of earlier commands, including those of other models.
-        keep: called in a thread with each new caption before any ask gets it; None to keep captions in memory only.
-            Raises `OSError` if writing fails.
+        keep: called in a thread with each new caption before any caller gets the caption; None to keep captions in
+            memory only. Raises `OSError` if writing fails.
     """
 
     def __init__(

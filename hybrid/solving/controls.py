@@ -37,9 +37,9 @@ GREY = 128
 
 
 def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[StoredImage, ...]]:
-    """Return, by question id, the images of another question with the same route and image count, by a seeded cycle.
+    """Return, by question id, the images of a partner question with the same route and number of images.
 
-    A question that is alone in its route has none.
+    A seeded cycle selects the partners. A question that is alone in its route has no partner.
     """
     kinds = defaultdict[tuple[str, int], list[AskedQuestion]](list)
     for question in questions:

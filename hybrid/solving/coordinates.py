@@ -121,7 +121,7 @@ class CoordinateSystem:
         return dict(zip(names, numbers, strict=True))
 
     def sent_size(self, size: tuple[int, int]) -> tuple[int, int]:
-        """Return the size at which an image is sent; if the processor's resizing is declared, that after resizing."""
+        """Return the size at which an image is sent, or its size after the processor's resizing if that is declared."""
         sent = size if self.sent_pixels is None else fit(*size, self.sent_pixels)
         return sent if self.resizing is None else self.resizing.size(*sent)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ImageRegistry:
-    """The images of one ask by name: the images of the prompt, and those that tools made from them.
+    """The images of a prompt and those that tools made from them, by name.
 
     Tools get images only from the registry, so they cannot reach a view that has not been revealed yet.
     """
@@ -46,7 +46,10 @@ class ImageRegistry:
         return self._refs.get(name)
 
     def add(self, ref: ImageRef, of: str) -> ImageRef:
-        """Name an image made from `of` (`img:1.1`, `img:1.2`, ...) and store it; if it has no parent, it gets none."""
+        """Name and register an image made from `of` (`img:1.1`, `img:1.2`, ...).
+
+        An image with a parent gets `of` as its parent.
+        """
         number = self._made.get(of, 0) + 1
         while f"{of}.{number}" in self._refs:
             number += 1

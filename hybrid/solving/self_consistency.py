@@ -6,7 +6,7 @@
 Wang et al., ICLR 2023 (arXiv:2203.11171), section 2: independent samples, final answers by the one parser, and an
 unweighted vote over those that can be parsed. Ties go to the answer that came first. The reply is the first sample with
 the winning answer, verbatim. Samples are drawn sequentially, so that no more calls are in flight than the run allows,
-budgets see the sum, and the calls of an ask are counted in one order.
+budgets apply to all samples together, and the calls for a prompt are numbered in one order.
 
 Scanpaths hardly ever agree exactly. The reply is then the medoid: the path with the smallest mean distance to the other
 paths (`hybrid.answers.comparing.path_distance`). There is no share of votes. A free text is requested only once.
@@ -127,7 +127,7 @@ def entropy_bits(votes: Mapping[str, int]) -> float:
 
 
 def confidence_in(steps: Sequence[Step]) -> float | None:
-    """Return the confidence of the last vote among an ask's steps; None without a vote."""
+    """Return the confidence of the last vote among the steps for a prompt; None without a vote."""
     for step in reversed(steps):
         if step.kind == "rule" and step.name == VOTE:
             confidence = step.data.get(CONFIDENCE)

@@ -1,4 +1,4 @@
-"""One question and one solver: creates the context of each ask and collects its steps.
+"""One question and one solver: creates the context for each prompt and collects its steps.
 
     session = Session(question, solver, resources)
     exchanges = await benchmark.dialogue(question.without_target(), session.ask)
@@ -60,7 +60,7 @@ class AskSetup:
     joint: Joint = OUR_JOINT
     # The model that describes images for captions; None for `model`.
     captioner: ChatModel | None = None
-    # The cache of captions; None for a cache per ask.
+    # The cache of captions; None for a separate cache per prompt.
     captions: CaptionCache | None = None
     # Texts that are shown next to the images.
     context: SuppliedTexts = NOTHING
@@ -95,7 +95,7 @@ def seed_of(*parts: object) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-# Maps the type of an error that ends an ask to the outcome.
+# Maps the type of an error that ends a solver's work on a prompt to the outcome.
 OUTCOME_OF_ERROR: Mapping[type[HybridError], Outcome] = {
     NotRecorded: Outcome.NOT_RECORDED,
     BudgetSpent: Outcome.BUDGET,
@@ -133,7 +133,7 @@ class Session:
         return replace(reply, usage=usage, steps=tuple(log.steps))
 
     async def ctx(self, prompt: Prompt) -> SolverContext:
-        """Return the context of the next ask, for callers that run a solver's steps themselves; `log` has the steps.
+        """Return the next prompt's context, for callers that run a solver's steps themselves; `log` has the steps.
 
         If images are described, raises what a model call raises.
         """
@@ -141,7 +141,7 @@ class Session:
         return self._context(prompt, *await self._opened(prompt, log), log)
 
     async def _opened(self, prompt: Prompt, log: Log) -> tuple[Parts, CallKey]:
-        """Return the next ask's prompt as shown to the model, and the key of its first call."""
+        """Return the next prompt as shown to the model, and the key of its first call."""
         key = CallKey(self._subject.id, self._asks, 0, prompt_sha256(prompt.text), self._name)
         self._asks += 1
         if not self._solver.needs_model:
@@ -176,7 +176,8 @@ class Session:
         if self._solver.runs_own_tools:
             ctx = self._context(prompt, parts, key, log)
             # The agent calls its own model, whose tokens cost the same as those of the run's model. The same budgets
-            # apply as in `ModelCalls`, but an ask counts as one call, because its usage is known only at the end.
+            # apply as in `ModelCalls`, but all calls for a prompt count as one call, because their usage is known only
+            # at the end.
             self.meter.check()
             await self._shared.run_meter.begin()
             usage_before = self.meter.used

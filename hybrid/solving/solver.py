@@ -1,7 +1,7 @@
-"""The context of a solver: everything that it may use for one ask. No solver sees a Question.
+"""The context of a solver: everything that it may use for one prompt. No solver sees a `Question`.
 
 Replay, controls, the view guard, trust folds and budgets are wrappers behind the context's callables, so no solver
-knows about them. The identity of the question (id with variant, number of the ask) is kept outside the context: no
+knows about them. The identity of the question (id with variant, number of the prompt) is kept outside the context: no
 attribute or closure that a solver holds leads to this identity or to a target (`session.py`).
 """
 
@@ -91,7 +91,7 @@ class Meter:
 
 @dataclass
 class Log:
-    """The steps of one ask, in the order of the trace."""
+    """The steps of answering one prompt, in the order of the trace."""
 
     steps: list[Step] = field(default_factory=list)
 
@@ -102,7 +102,7 @@ class Log:
 
 @dataclass(frozen=True)
 class SolverContext:
-    """Everything that a solver may use for one ask."""
+    """Everything that a solver may use for one prompt."""
 
     model: AskModel
     tool: AskTool
@@ -168,7 +168,7 @@ class Solver(ABC):
     # Whether it offers a model tools to call freely.
     offers_tools: bool = False
     # Whether it calls its own model and tools instead of the run's: controls (`--tool-output`) do not affect them, and
-    # its usage in `SolverContext.meter` is charged to the run's budgets at the end of the ask.
+    # its usage in `SolverContext.meter` is charged to the run's budgets when the prompt is answered.
     runs_own_tools: bool = False
     # Its texts for a model in addition to the prompt; hashed into the manifest.
     texts: Mapping[str, str] = MappingProxyType({})
@@ -179,10 +179,10 @@ class Solver(ABC):
         return (type(self),)
 
     def warm(self) -> None:  # noqa: B027 - most solvers have nothing to load
-        """Start loading, in a thread, whatever the first ask would wait for; return immediately."""
+        """Start loading, in a thread, whatever the first prompt would wait for; return immediately."""
 
     def call_estimate(self, prompt: Prompt, limits: Limits) -> CallEstimate:
-        """Estimate the calls of an ask of this prompt: one call, or none without a model.
+        """Estimate the calls for this prompt: one call, or none without a model.
 
         Calls no model and no tool.
         """

@@ -1,4 +1,4 @@
-"""The reliability of tools and the MLLM: what a trust file measured, and what cards claim.
+"""The reliability of the tools and the MLLM, as measured in a trust file or as claimed by cards.
 
 `hybrid calibrate RUN -o trust.json` writes the file. For each fold of the questions it contains measurements on all
 other folds, so that no question is decided with its own answer. A question that was not counted, and shares no picture
@@ -144,7 +144,7 @@ class Trust:
         )
 
     def overall(self, tool: str) -> float | None:
-        """Return the share of right answers of a tool over all measured routes and backends, for a model to read."""
+        """Return a tool's share of right answers over all routes and backends, for a model; None if not measured."""
         measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
@@ -172,7 +172,7 @@ class Measured:
     data: Mapping[str, Json]
     # Metadata of the MLLM whose answers were counted; None if only tools were.
     model: Mapping[str, Json] | None
-    # Backend, version and weights of every counted tool and of those that it calls.
+    # Backend, version and weights of every counted tool and of the tools that it calls.
     tools: Mapping[str, Json]
     # The source of tool output; always the real tools.
     control: str

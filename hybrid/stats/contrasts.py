@@ -263,8 +263,8 @@ def difference_apart(
     """Return the weighted mean of `values` over group b minus that over group a, with interval and p value.
 
     A cluster may have questions in both groups, and a question may be partly in each. Both means are ratios of sums
-    over the same clusters, and their difference is linearised over these, as in `contrast` for two solvers. If a group
-    has no questions, nothing is compared.
+    over the same clusters, and their difference is linearised over these clusters, as in `contrast` for two solvers. If
+    a group has no questions, nothing is compared.
 
     Args:
         values: (n,) in 0..1.

@@ -1,4 +1,4 @@
-"""A metric as a sum over clusters of their contributions to the distance between its value and the truth.
+"""The estimation error of a metric as a sum of contributions of its clusters.
 
 Pure functions of cells, whose order does not matter. `hybrid/stats/__init__.py` exports the intervals and tests.
 """
@@ -166,7 +166,7 @@ def value_of(rows: Rows, combination: Combine) -> float | None:
 
 @dataclass(frozen=True)
 class StratumScale:
-    """Factors that turn the moments of a cluster into those of the value: one per stratum, 0 without a denominator.
+    """Factors that turn a cluster's moments into moments of the value: one per stratum, 0 without a denominator.
 
     `second` and `third` are the sums of squares and cubes of the clusters' weights in the value, `freedom` the degrees
     of freedom of the stratum's variance (at least 1).
@@ -282,9 +282,9 @@ def _layout(rows: Rows, combination: Combine) -> LinearLayout:
 class Estimate:
     """A metric as the weighted mean of its strata's ratios; strata without a denominator are left out.
 
-    `ratios` and `weights` have one entry per stratum. `shares` has one per cluster: its contribution to the distance
-    between value and truth, corrected for leverage, so that the sum of squares is the variance. `parts` has one per
-    row: the part of a share that comes from one stratum.
+    `ratios` and `weights` have one entry per stratum. `shares` has one entry per cluster: its contribution to the
+    estimation error, corrected for leverage, so that the sum of squares is the variance. `parts` has one entry per row:
+    the part of a share that comes from one stratum.
     """
 
     value: float

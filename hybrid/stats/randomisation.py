@@ -63,7 +63,7 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
         seed: of the draws; the same seed gives the same p value.
 
     Raises:
-        DataError: other clusters or strata, or different ways of combining.
+        DataError: the two have different clusters or strata, or are combined differently.
         ValueError: fewer than one draw.
     """
     if draws < 1:

@@ -30,7 +30,7 @@ M = TypeVar("M", bound=Versioned)
 
 
 class WeightFree(ABC, Generic[A]):
-    """A backend that loads nothing and answers request by request."""
+    """A backend that loads nothing and answers one request at a time."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Nothing is loaded."""

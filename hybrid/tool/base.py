@@ -191,12 +191,12 @@ class ReducedPrecision:
     largest: float
     # The field of `data` with that difference.
     of: str
-    # The `Provenance.weights` of the measurement, if the weights were trained.
+    # The measured weights, as named in `Provenance.weights`, if they were trained.
     weights: str
     # Whether the weights were trained. Decisions of random weights say little about those of trained weights.
     trained: bool = False
     device: str = "cpu"
-    # The largest difference of that number without consequences.
+    # The largest difference of that number that has no consequences.
     tolerated: float = 0.0
 
     @property
@@ -222,7 +222,7 @@ class _Tuples:
 
 @dataclass(frozen=True)
 class BackendCard(_Tuples):
-    """Facts about one backend that a user must know before believing it."""
+    """Facts about one backend that a user must know before trusting it."""
 
     name: BackendName
     version: str
@@ -237,8 +237,8 @@ class BackendCard(_Tuples):
     batch: int = 1
     # Largest difference of a number in `data` between a batched and a single run.
     learned_tolerance: float = 0.0
-    # Tools that only this backend needs, besides those of the card. A learned backend without its own weights
-    # works if the tools that it needs have theirs.
+    # Tools that only this backend needs, besides those of the card. A learned backend without its own weights works if
+    # the tools that it needs have their weights.
     needs: tuple[Need, ...] = ()
     # Python package that contains its own weights; they are used if no weights are named and the package is installed.
     package: str | None = None
@@ -319,13 +319,13 @@ class KnownAnswer:
 class Claims(_Tuples):
     """The claims of a tool about its images, and how to ask the tool a question that its images do not answer.
 
-    `hybrid tools check` puts such questions (`hybrid/serving/empty_questions.py`).
+    `hybrid tools check` asks such questions (`hybrid/serving/empty_questions.py`).
     """
 
-    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. If there are none, the
-    # tool states nothing that a picture could fail to show, and is not asked.
+    # Fields of `data` that are null, false or empty if the pictures do not determine an answer. A tool without such
+    # fields states nothing that a picture could fail to show, so the check does not call it.
     fields: tuple[str, ...]
-    # The argument that lists the points or boxes that are compared: if all lie at one place, there is no answer.
+    # The argument that lists the points or boxes to compare. If all have the same position, there is no answer.
     compares: str | None = None
     # Whether there is no answer if all pictures are the same.
     same_pictures: bool = False
@@ -356,7 +356,8 @@ class Tool(_Tuples):
     # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None if it declares none.
     output: Mapping[str, Json] | None = field(default=None, hash=False)
     # A second fixed wording of its texts: phrases without digits, each with what replaces it
-    # (`hybrid/solving/paraphrase.py`). Without one the tool cannot be offered with `--tool-output paraphrased`.
+    # (`hybrid/solving/paraphrase.py`). Without a second wording the tool cannot be offered with `--tool-output
+    # paraphrased`.
     wording: tuple[tuple[str, str], ...] = ()
     # The kind of gaze prediction, for `hybrid tools measure`. `map`: its backends have `predict_map(request)`, which
     # returns a saliency map (h, w) of the first image. `path`: its data have the lists `x_0_1`, `y_0_1` and `t_ms`.

@@ -23,7 +23,8 @@ from hybrid.plugins.weights import find_weights, weights_sha256
 from hybrid.tool.networks import Network, PictureInput, announce
 
 CONFIGURATION = ("config.json", "preprocessor_config.json", "processor_config.json")
-# Indices in older files of text models, which the model computes itself; a value for `harmless` of `load_verified`.
+# Position indices, which older files of text models contain although the model computes them itself. Callers pass them
+# to `load_verified` as `harmless`.
 INDICES = ("position_ids",)
 # Maximum number of tensor names in an error.
 SHOWN = 5
@@ -33,7 +34,7 @@ SHOWN = 5
 class Checkpoint:
     """A verified model in evaluation mode on `device`, its processor, and a hash that identifies both.
 
-    `sha256` covers the weight files and the configuration of model and processor, by content, not by place.
+    `sha256` covers the weight files and the configuration of model and processor, by content, not by path.
     """
 
     model: Any
@@ -254,7 +255,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
 def fill(
     model: Any, tensors: Mapping[str, Any], location: str, wants: Callable[[], PictureInput] | None = None
 ) -> None:
-    """Load tensors by name into a torch module, and announce it with the pictures that it `wants`.
+    """Load tensors by name into a torch module, and announce it with the picture input that it expects (`wants`).
 
     Raises:
         WeightsError: the tensors are not exactly those that it has.
@@ -288,7 +289,7 @@ def refuse_unfit(location: str, info: Mapping[str, Any], harmless: Sequence[str]
     Args:
         location: the checkpoint, or its part, for the error.
         info: the result of `from_pretrained(output_loading_info=True)` in transformers and diffusers.
-        harmless: parts of the names of tensors that may be in the file although the model has no place for them.
+        harmless: parts of the names of tensors that may be in the file although the model does not have them.
     """
     wrong = {
         "missing": info["missing_keys"],

@@ -45,7 +45,7 @@ VERSION_DIGITS: Final = 8
 
 
 class FunctionBackend:
-    """The backend of a function: it loads nothing and answers request by request."""
+    """The backend of a function: it loads nothing and answers one request at a time."""
 
     def __init__(self, plan: CallPlan) -> None:
         self._plan = plan

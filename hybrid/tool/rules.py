@@ -51,8 +51,8 @@ class SpecialistAnswer:
     choice: int | None = None
     # Probability, 0..1, that the answer is right; if None, the confidence of the tool output applies.
     sure: float | None = None
-    # Whether the reliability on the tool's card applies to this answer. It does not if the card counts another
-    # statement, or if it counts generated pictures but the answer is about where people look.
+    # Whether the reliability on the tool's card applies to this answer. It does not if the card counts a different kind
+    # of statement, or if it was counted on generated pictures and the answer is about where people look.
     on_card: bool = False
 
     @property

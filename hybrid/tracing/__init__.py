@@ -70,7 +70,7 @@ def question(solver: str, id_: str, task: str) -> SpanFacts:
 
 
 def attempted(attempt: Attempt) -> SpanFacts:
-    """End the span with the outcome of a question's last exchange, which is an error unless the solver replied."""
+    """End the span with the outcome of a question's last exchange, and with an error unless the solver replied."""
     if not attempt.exchanges:
         return SpanFacts({})
     outcome = attempt.exchanges[-1].reply.outcome

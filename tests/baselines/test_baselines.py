@@ -1,4 +1,4 @@
-"""Baselines: the model with the same prompt and no tools, the specialist's rule, and a seeded guess for every kind."""
+"""Tests of the baselines: the model alone with the same prompt, the specialist's rule, and a seeded guess."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`bench.files_entered`: which calls count."""
+"""Tests of the calls that `bench.files_entered` counts."""
 
 import sys
 from types import SimpleNamespace

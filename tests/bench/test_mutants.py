@@ -24,7 +24,7 @@ def test_of_a_sample_the_share_has_an_interval() -> None:
 
 
 def arguments(name: str) -> list[str]:
-    """Return how mutmut calls pytest for a target."""
+    """Return the arguments with which mutmut calls pytest for a target."""
     names: list[str] = tomllib.loads(mutants.configuration(mutants.SUBJECTS[name]))["tool"]["mutmut"][
         "pytest_add_cli_args"
     ]

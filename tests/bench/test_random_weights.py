@@ -1,4 +1,4 @@
-"""Counts of `bench/random_weights.py`."""
+"""Tests of the counts in `bench/random_weights.py`."""
 
 from bench.random_weights import Outcome, table
 

@@ -1,4 +1,4 @@
-"""`bench.size`: what counts as a line of code, of data and of a web page."""
+"""Tests of what `bench.size` counts as a line of code, of data and of a web page."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ SCENE = render(
 
 
 def smooth() -> np.ndarray:
-    """Smooth colours: a position that is half a pixel off has almost the same colour."""
+    """Return smooth colours, so that a position half a pixel away has almost the same colour."""
     small = np.random.default_rng(2).integers(40, 216, (9, 12, 3)).astype(np.uint8)
     return np.asarray(cv2.resize(small, SIZE, interpolation=cv2.INTER_CUBIC), np.uint8)
 

@@ -1,4 +1,4 @@
-"""`bench.words`: which names count as odd, and where they are bound."""
+"""Tests of the names that `bench.words` counts as odd, and of the places where it finds them."""
 
 from pathlib import Path
 

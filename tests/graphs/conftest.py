@@ -1,4 +1,4 @@
-"""Fixtures for the graphs: an OpenAI-compatible server that reads from a queue, and an ask that uses it."""
+"""Fixtures for the graphs: an OpenAI-compatible server that replies from a queue, and an `Asker` that uses it."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from hybrid.solving.session import Session
 from tests.fakes import resources
 from tests.servers import JsonHandler, LocalServer, listening
 
-# Limit for an ask of these tests, whatever the server does.
+# Time limit for one prompt of these tests, whatever the server does.
 HANGS_S = 240
 # Usage that the server reports for every reply.
 INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
@@ -34,7 +34,7 @@ INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 
 @dataclass(frozen=True)
 class Raw:
-    """The server's exact reply; it may be sent only when the test ends, or `cut` before its announced length."""
+    """The server's exact reply. It is held back until the test ends if `waits_for_end`, and ends too early if `cut`."""
 
     body: bytes
     status: int = 200
@@ -124,7 +124,9 @@ class Asker:
     session: Session | None = None
 
     async def __call__(self, *replies: Raw, solver: str = "controller", retries: int = 1, **changes: Any) -> Reply:
-        """Run one ask; `changes` are fields of `AskSetup`. Fails the test if it takes too long."""
+        """Give the prompt to the solver; `changes` are fields of `AskSetup`. Fails the test if the answer takes too
+        long.
+        """
         self.adversary.queue = list(replies)
         settings = ModelSettings(base_url=self.adversary.url, retries=retries, timeout_s=HANGS_S)
         client = LangChainClient("openai:scripted", settings, self.service.store)
@@ -160,7 +162,7 @@ class Asker:
         assert usage.output_tokens == OUTPUT_TOKENS * usage.model_calls
 
     def about(self, *pictures: Any, **changes: Any) -> "Asker":
-        """Return the question with other images, as arrays, and other fields."""
+        """Return an asker for the question with other images, given as arrays, and other fields."""
         images = tuple(self.service.store.put_pixels(picture) for picture in pictures)
         question = replace(self.question, images=images, **changes)
         refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
@@ -179,7 +181,7 @@ def service(tmp_path: Path) -> Iterator[CachedTools]:
 
 @pytest.fixture
 def asker(adversary: Adversary, service: CachedTools, fakes: Any) -> Asker:
-    """Return a puzzle of three images that the jigsaw tool solves: the second image fits, which is (A)."""
+    """Return an asker for a puzzle of three images that the jigsaw tool solves: the second image fits, which is (A)."""
     question = fakes.question("q1", text="Which image fits?", task="Jigsaw", route="Jigsaw", target="(A)")
     empty = Prompt((question.text,), question.kind, question.choices)
     choices = ("the second image", "the third image")
@@ -200,5 +202,5 @@ def tool_call() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def raw() -> type[Raw]:
-    """Return the bytes that the server sends."""
+    """Return the class `Raw`, a reply that the server sends exactly."""
     return Raw

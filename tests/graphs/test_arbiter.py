@@ -131,7 +131,7 @@ MANY = 10**7
 
 
 def measured_trust(usually: float, slope: float, tool: float, right: int, n: int) -> Trust:
-    """Return a tool with a measured accuracy, and a model with a skill."""
+    """Return the trust in a tool of this measured accuracy and a model that was right on `right` of `n` questions."""
     of_tool = Measurement(tool * MANY, MANY, usually, slope)
     return Trust({ROUTE: of_tool, (*MODEL, "Jigsaw"): Measurement(right, n, usually, slope)})
 

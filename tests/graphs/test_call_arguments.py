@@ -1,6 +1,6 @@
-"""Arguments of tool calls written by a model: whatever they contain, the call gets a reply and the ask continues.
+"""Arguments of tool calls written by a model: whatever they contain, the call gets a reply and the solver continues.
 
-The model can reach images only by name, and only those that the ask has shown.
+The model can reach images only by name, and only those that it has been shown.
 """
 
 import asyncio

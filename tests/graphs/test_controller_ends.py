@@ -1,6 +1,6 @@
-"""The end of a controller's ask if the model or its server misbehaves, over a real socket.
+"""How a prompt to the controller ends if the model or its server misbehaves, over a real socket.
 
-Whatever the server replies, an ask ends in an answer that can be scored or in a typed outcome; usage is counted
+Whatever the server replies, a prompt ends in an answer that can be scored or in a typed outcome; usage is counted
 exactly, and no budget is exceeded.
 """
 

@@ -60,7 +60,7 @@ def test_a_refusal_of_the_provider_is_not_asked_for_again(ask: Any, name: str) -
 
 
 def reply_ending(finish_reason: str | None = None, **row: Any) -> AssistantMessage:
-    """Return a reply with the meaning of its finish reason."""
+    """Return a reply with this finish reason and the end that is derived from it."""
     reason, end = read_end("chat_completions", finish_reason)
     return AssistantMessage(finish_reason=reason, end=end, **row)
 

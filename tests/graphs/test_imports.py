@@ -1,4 +1,4 @@
-"""Unneeded packages are not imported: only asking imports LangGraph; OpenAI-compatible servers need no LangChain."""
+"""Only needed packages are imported: LangGraph only to ask, and no LangChain for OpenAI-compatible servers."""
 
 import os
 import subprocess

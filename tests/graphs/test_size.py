@@ -1,4 +1,4 @@
-"""A question with ten images and ten tool calls stays small: pictures are stored, and the rest refers to them."""
+"""The state of a question with ten images and ten tool calls stays small: it refers to stored pictures."""
 
 import json
 from dataclasses import asdict
@@ -53,5 +53,5 @@ async def test_ten_images_and_ten_calls_add_under_100_kb(service: CachedTools, f
     pictures = images_of(state)
     assert len(pictures) >= 2 * CALLS
     assert log + len(json.dumps([asdict(message) for message in state])) < LIMIT_BYTES
-    # With the same pictures inline it would be far larger.
+    # With the pictures inline, the state would be far larger.
     assert sum(len(service.store.read(ref.image)) for ref in pictures) > 20 * LIMIT_BYTES

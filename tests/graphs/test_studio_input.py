@@ -1,4 +1,4 @@
-"""Studio's input becomes a question, or an error names the field; the graph runs without a server."""
+"""Studio's input becomes a question, or an error names the invalid field. The graph runs here without a server."""
 
 import base64
 from collections.abc import Callable

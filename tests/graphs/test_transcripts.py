@@ -33,11 +33,11 @@ HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant"
 
 @dataclass(frozen=True)
 class Case:
-    """A generated question that contains an ask of the kind, and the model's action in each ask of its dialogue."""
+    """A generated question with a prompt of the kind, and the model's action on each prompt of its dialogue."""
 
     benchmark: str
     task: str
-    # The answers, one per ask.
+    # The answers, one per prompt.
     replies: tuple[str, ...]
     # The tool that is called before each answer.
     tool: str | None = None
@@ -81,7 +81,7 @@ def message_lines(message: Message) -> list[str]:
 
 
 def render_transcript(kind: Kind, model: Any, ask: int) -> str:
-    """Return the transcript of an ask: its last call contains all earlier messages."""
+    """Return the transcript of a prompt: the last call for it contains all earlier messages."""
     said_by_call = zip(model.calls, CASES[kind].queue(), strict=True)
     messages, reply = [(messages, reply) for (messages, _, call), reply in said_by_call if call.ask == ask][-1]
     blocks = [f"# {kind.value}"]
@@ -93,7 +93,7 @@ def render_transcript(kind: Kind, model: Any, ask: int) -> str:
 
 
 def planned(kind: Kind, folder: Path) -> ResolvedRun:
-    """Return a run of one generated question that contains an ask of the kind, before anything is asked."""
+    """Return a run of one generated question with a prompt of the kind, before anything is asked."""
     case = CASES[kind]
     load("hybrid.benchmarks", case.benchmark).generate(folder / "data", (case.task,), 1, 0)
     return prepare(
@@ -114,7 +114,7 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
 
 
 async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchange]:
-    """Give the question to the controller; return its first ask of the kind."""
+    """Give the question to the controller; return the transcript and the exchange of its first prompt of the kind."""
     plan, model = planned(kind, folder), fakes.QueueModel(CASES[kind].queue())
     question, *_ = plan.sound
     session = Session(question, load_solver("controller"), replace(plan.resources, model=model))
@@ -138,7 +138,7 @@ async def test_what_the_model_reads_is_the_golden_transcript(kind: Kind, tmp_pat
     assert parse(exchange.reply.text, kind, exchange.prompt.choices).value is not None
 
 
-# The sentence of a perfect tool for each kind of ask.
+# The sentence of a perfect tool for each kind of prompt.
 SENTENCES: Mapping[Kind, str] = {
     Kind.CHOICE: r"The evidence favours \((?P<answer>[A-H])\) .+\.",
     Kind.YES_NO: r"The evidence says that the answer is (?P<answer>yes|no)\.",
@@ -167,7 +167,7 @@ def reply_to(kind: Kind, sentence: str) -> str:
 
 @pytest.mark.parametrize("kind", CASES)
 async def test_what_a_perfect_tool_says_is_read_and_said_in_the_form_asked_for(kind: Kind, tmp_path: Path) -> None:
-    """Every ask of the dialogue is answered with the items of the benchmark's own sentence, and is scored as right."""
+    """Every prompt of the dialogue is answered with the items of the benchmark's own sentence, and scored as right."""
     plan = planned(kind, tmp_path)
     question, *_ = plan.sound
     kinds: list[Kind] = []

@@ -1,4 +1,4 @@
-"""Verify over a real socket: propose, look at the evidence once, decide; always the same number of calls."""
+"""The solver `verify` over a real socket: it proposes, sees evidence once and decides, with a fixed number of calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The functions of `hybrid` in Python: fast to import, the same numbers as the commands, usable in a notebook."""
+"""The Python functions of `hybrid` import fast, give the same numbers as the commands, and work in a notebook."""
 
 import asyncio
 import base64

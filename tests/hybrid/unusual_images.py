@@ -1,4 +1,4 @@
-"""Unusual image files: unusual modes, depths, orientations, frames and chunks, all of one scene.
+"""Image files of one scene with unusual modes, depths, orientations, frames and chunks.
 
 for odd in ODD: odd.data()          # the file; `odd.seen` is the picture that a person sees in it
 """

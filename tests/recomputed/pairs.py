@@ -156,7 +156,9 @@ def _split(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 def _answering_parts(
     runs: Runs, pair: tuple[str, str], rows: Rows, rows_here: Rows, group: Mapping[str, str]
 ) -> Iterator[JsonObject]:
-    """Yield the two parts of a difference: with questions that one left unanswered by both, and the rest."""
+    """Yield the two parts of a difference: with the questions that one left unanswered counted as unanswered for both,
+    and the rest.
+    """
     head = HEADLINE[runs.benchmark]
     present = [row for row in rows_here if not failed(row[0])]
     if not any(unanswered(side) for row in present for side in row):

@@ -58,7 +58,9 @@ def gated(row: JsonObject, untested: str | None) -> JsonObject:
 
 
 def with_holm(rows: Iterable[JsonObject], family: Callable[[JsonObject], tuple[str, Hashable]]) -> list[JsonObject]:
-    """Return rows with p values adjusted within one family: its name, and what distinguishes it."""
+    """Return rows with p values adjusted within each family; `family` returns its name and whatever else distinguishes
+    it.
+    """
     ready = list(rows)
     for name in {family(row) for row in ready}:
         members = [row for row in ready if family(row) == name and "p" in row]

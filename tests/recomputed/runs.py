@@ -61,7 +61,7 @@ class Runs(NamedTuple):
         return str(manifest["identity"]["model"]["model"])
 
     def attempts(self, solver: str) -> list[JsonObject]:
-        """Return a solver's finished questions, with the steps of each ask in its reply."""
+        """Return a solver's finished questions, with the steps of each prompt in its reply."""
         finished = [row for row in lines(self.folders[solver] / "attempts.jsonl") if "exchanges" in row]
         for row in finished:
             for exchange, steps in zip(row["exchanges"], row["steps"], strict=True):
@@ -97,7 +97,10 @@ def failed(row: JsonObject) -> bool:
 
 
 def credit(row: JsonObject, rule: str) -> float:
-    """Return the value of an answer; a missing one is worth a guess, its score, or nothing; of repetitions the mean."""
+    """Return the value of an answer, or the mean over repetitions.
+
+    By the rule, a missing answer is worth its score, which is that of a guess, or nothing.
+    """
     if "again" in row:
         return statistics.fmean(credit(item, rule) for item in row["again"])
     return float(row["correct"]) if row["answer"] is not None or rule == "guess" else 0.0
@@ -113,7 +116,7 @@ def unanswered(row: JsonObject) -> bool:
 
 
 def rightness(row: JsonObject, rule: str) -> float:
-    """Return the correctness of an answer, with the rule's value for a missing one; of repetitions the mean."""
+    """Return the correctness of an answer, or the mean over repetitions; a missing answer has the rule's value."""
     return statistics.fmean(
         float(right(item)) if item["answer"] is not None else credit(item, rule) for item in row.get("again", [row])
     )

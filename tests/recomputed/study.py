@@ -1,4 +1,4 @@
-"""The sections of a study, recomputed: the decomposition by events of each question, and plain sets."""
+"""The sections of a study, recomputed from the events of each question and from plain sets of questions."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ FACTORS = {
 
 
 class Asked(NamedTuple):
-    """A question that both answered."""
+    """A question, and the results of the MLLM alone and of the hybrid on it."""
 
     id: str
     task: str
@@ -83,7 +83,7 @@ def share(row: JsonObject, questions: Sequence[Asked], above: str, below: str = 
 
 
 def decomposition(runs: Runs) -> Iterator[JsonObject]:
-    """Compute gain, parts and factors over all and by task; gain and harm with a call by the tools called."""
+    """Compute gain, parts and factors, in total and by task; also gain and harm with a call, by the tools called."""
     all_rows = read_questions(runs)
     total = sum(failed(row[0]) for row in aligned(runs, (ALONE, HYBRID)))
     notes = [f"left out: {total} that one of them failed"] * bool(total)
@@ -197,7 +197,7 @@ def _none(others: Sequence[float]) -> float:
     return math.prod(1 - other for other in others)
 
 
-# By unit, the cost of an ask; no synthetic run has a price.
+# By unit, the cost of an answer; no synthetic run has a price.
 USAGE: Mapping[str, Callable[[JsonObject], float]] = {
     "seconds": lambda used: used["seconds"],
     "tokens": lambda used: used["input_tokens"] + used["output_tokens"],

@@ -166,7 +166,8 @@ def interval(mode: str, cells: Sequence[Cell]) -> list[float]:
 
 
 def fieller(cells: Sequence[Cell]) -> tuple[float, float] | None:
-    """Return ratios r for which the clusters' `above - r below` sum to about 0, by t; None: unbounded.
+    """Return the interval of ratios r for which a t test does not reject that the clusters' `above - r * below` sum to
+    0, or None if it is unbounded.
 
     Solved as a quadratic in r; without a positive leading term the set of these r is not an interval.
     """

@@ -1,4 +1,4 @@
-"""The sections on tools, recomputed: the meaning of outputs in an attempt by three plain rules, and calls counted."""
+"""The sections on tools, recomputed: three plain rules read the tool outputs of an attempt, and calls are counted."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +49,9 @@ def found_answer(question: JsonObject, objects: Sequence[JsonObject]) -> str | N
 
 
 class Case(NamedTuple):
-    """A question that both answered: MLLM alone right, output, hybrid right, class, output adopted."""
+    """A question: whether the MLLM alone and the hybrid are right, the answer of the output, the class, and whether the
+    hybrid adopted the output.
+    """
 
     row: JsonObject
     alone: bool

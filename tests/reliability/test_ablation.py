@@ -17,7 +17,7 @@ COUNT = 4
 TOOLS = ("crop", "jigsaw", "depth")
 RUNS = ("full", "none", "without-crop", "without-jigsaw", "without-depth")
 STOP_S = 60
-# Exit code: the server also calls crop if it is left out, so no tool runs there.
+# Exit code of the run without crop: the server calls crop all the same, so no tool runs.
 LEFT_OUT = 3
 
 
@@ -57,7 +57,7 @@ def test_every_run_is_asked_once_with_its_own_menu(data: Path, tmp_path: Path, h
     # Everything else in the runs is the same.
     others = [{**identity(out / name), "tools_offered": None} for name in tools_offered_by]
     assert all(other == others[0] for other in others)
-    # The server asks for crop if any tool is offered: two calls of the model, or one if none is.
+    # The server calls crop if any tool is offered, so the model is called twice per question, or once without tools.
     calls = {name: run["model_calls"] for name, run in report["runs"].items()}
     assert calls == {name: COUNT * (1 if name == "none" else 2) for name in tools_offered_by}
     assert count == sum(calls.values())

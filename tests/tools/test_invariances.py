@@ -26,7 +26,9 @@ from hybrid.tool import Evidence, Pixels, Request
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a picture, and the new positions of its points and boxes: `by` times, moved `off` px, or mirrored."""
+    """A change of a picture, and the new positions of its points and boxes: multiplied by `by`, moved by `off` px, or
+    mirrored.
+    """
 
     make: Callable[[Pixels], Pixels]
     by: float = 1.0

@@ -114,7 +114,9 @@ def test_a_mask_that_lies_elsewhere_fails(warp: Warp):
 
 
 def signs(number: int, across: float = 0.0, larger: float = 1.0, about_itself: float = 1.0) -> str | None:
-    """Return errors in the boxes of a scene's signs, moved by pixels, scaled with the picture, or enlarged."""
+    """Return the errors in the boxes of a scene's signs, which are moved by pixels, scaled with the picture, or
+    enlarged.
+    """
     _, scale, sample = SCENES[number]
     rows = []
     for box in street(scale, sample)[1]:

@@ -59,7 +59,7 @@ def test_how_clearly_a_mask_is_one_object():
     mask[40:80, 50:110] = True
     pixels[mask] = (200, 40, 40)
     assert distinctness(pixels, mask, ~mask) > 0.95
-    # The masks are concave, with an outline that lacks an edge on one side, and empty.
+    # Further masks: a concave one, one whose outline is on no edge on one side, and an empty one.
     ell = mask.copy()
     ell[40:60, 70:110] = False
     assert distinctness(np.where(ell[..., None], pixels, 155).astype(np.uint8), ell, ~ell) < 0.8

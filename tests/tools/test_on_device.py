@@ -1,4 +1,4 @@
-"""Learned backends on `$HYBRID_TEST_DEVICE`: the outputs of the CPU, for every batch, in every precision.
+"""Learned backends on `$HYBRID_TEST_DEVICE` give the outputs of the CPU, for every batch and in every precision.
 
 On the CPU itself, batches are compared with single calls, and lower precision with float32.
 """
@@ -108,7 +108,7 @@ def apart(item: Finding | BaseException, other: Finding | BaseException) -> list
 
 
 def spread(weights: Path, into: Path) -> Path:
-    """Return a copy of a checkpoint with matrices of a scale that keeps signals at their size from layer to layer.
+    """Return a copy of a checkpoint whose matrices are scaled so that signals keep their size from layer to layer.
 
     A flat answer is no evidence: two devices, whose sums differ in the seventh digit, order its pixels differently.
     """

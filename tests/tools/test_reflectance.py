@@ -30,7 +30,9 @@ def ask(pixels: Pixels, args: ReflectanceArgs, marks: Finding | None = None) -> 
 
 
 def painted(paints: list[tuple[float, float, float]], lights: list[float], side: int = 60) -> Pixels:
-    """Columns of paint (linear RGB) by rows of light, which fades down each row, with a little noise."""
+    """Return columns of paint (linear RGB) in rows of light, which fades downwards within each row, with a little
+    noise.
+    """
     cells = np.array(paints)[None, :, :] * np.array(lights)[:, None, None]
     lit = np.repeat(np.repeat(cells, side, axis=0), side, axis=1)
     # Without fading, the areas would be flat patches, which show no light.

@@ -49,7 +49,7 @@ def test_a_picture_corresponds_with_itself(things_checkpoint: Checkpoints, famil
 
 def test_sizes_of_the_images_may_differ(things_checkpoint: Checkpoints):
     backend = started("semantic_correspondence", things_checkpoint("dinov2"))
-    # Noise of this size with a dark quarter shows nothing yet, a disc on a ground does.
+    # At this size, noise with a dark quarter counts as showing nothing; a disc on a plain ground shows something.
     small = np.full((60, 90, 3), 200, np.uint8)
     cv2.circle(small, (30, 40), 12, (200, 40, 30), -1)
     output = ask(backend, (small, scene(1500, 1100, 1)), given_points((500, 700), (1000, 1400)))

@@ -1,4 +1,4 @@
-"""Initial weights of training: numbers whose tokens are waves, heads that look back."""
+"""Initial weights of training: tokens of numbers are waves, and some attention heads look at earlier tokens."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The training conversations: those of real runs, from questions that no sample shows."""
+"""The training conversations come from real runs on questions that no sample shows."""
 
 import asyncio
 import json

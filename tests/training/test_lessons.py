@@ -1,4 +1,4 @@
-"""Lessons: the weight with which each part of a conversation is learnt, and what picture tokens should be read as."""
+"""Lessons: the weight of each part of a conversation in training, and the targets for picture tokens."""
 
 from collections.abc import Mapping
 from pathlib import Path

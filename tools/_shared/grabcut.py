@@ -35,11 +35,11 @@ def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
 
 
 def distinctness(pixels: Pixels, mask: Mask, background: Mask) -> float:
-    """Return how clearly a mask (H, W) is one object, 0..1: its squared share of its hull times its outline's strength.
+    """Return how clearly a mask (H, W) shows one object, 0..1.
 
-    The outline's strength is the colour change on its weakest side, relative to an equally long line of the strongest
-    colour changes inside the mask or in the background, whichever are weaker. In noise, these lines change as much as
-    the outline.
+    This is the squared share of its convex hull that the mask fills, times the strength of its outline. The strength is
+    the colour change on its weakest side, relative to an equally long line of the strongest colour changes inside the
+    mask or in the background, whichever are weaker. In noise, these lines change as much as the outline.
     """
     import cv2
 

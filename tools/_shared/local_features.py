@@ -61,7 +61,7 @@ class KeypointFeatures(NamedTuple):
 
 
 class LocalFeatures:
-    """An extractor and a matcher on a device; every tensor of both came from the file."""
+    """An extractor and a matcher on a device; all their tensors were loaded from one file."""
 
     def __init__(self, folder: Path, weights: str, device: str, extractor: object) -> None:
         """Load both networks.

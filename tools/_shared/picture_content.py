@@ -3,7 +3,7 @@
     if not shows_something(pixels): ...    # one colour, a gradient, noise, or too few pixels
 
 In noise, the means of the parts differ only as far as chance predicts from the spread inside the parts; in a meaningful
-image they differ by more. The measure is 1 for noise of any distribution, strength and colour, and of grain up to a
+image they differ by more. The measure is 1 for noise of any distribution, strength and colour whose grain is at most a
 thirtieth of the short side.
 
 Noise of coarser grain, as 1/f noise, has parts that differ, but its colour steps have a normal distribution at every
@@ -12,8 +12,8 @@ image without any edge counts as noise, too: discs blurred by an eighth of the s
 
 A picture of flat patches (`is_flat`) has edges, but nothing varies inside its parts beyond their grain: a drawing of
 plain areas, random squares, a chessboard, stripes. It has no light and no depth. It is a patchwork (`is_patchwork`) if
-no patch is the ground of the others: then it has no thing either, though a patch of it may be named. Grain, blur and
-the compression of a JPEG do not hide patches, because their flatness is measured on means of cells.
+no patch is the ground of the others: then it shows no object either, although one of its patches may be named. Grain,
+blur and the compression of a JPEG do not hide patches, because their flatness is measured on means of cells.
 
 Strong JPEG compression turns noise and gradients into blocks of 8 px, whose edges look like those of objects. If this
 grid is visible, the means of the blocks must show something, too.
@@ -40,8 +40,8 @@ MAX_PARTS: Final = 96
 ROUNDING: Final = 0.4
 # Smallest standard deviation of a piece's texture, as a share of the texture.
 EVEN_TEXTURE: Final = 0.1
-# Smallest standard deviation of a piece in a part, as a share of the texture: fine stripes that do not divide a piece
-# evenly change its mean by the same amount in every piece of a part, which is not grain, but no content either.
+# Smallest standard deviation of a piece in a part, as a share of the texture. Fine stripes that do not divide a piece
+# evenly change its mean by the same amount in every piece of a part. This is neither grain nor content.
 EVEN_STRIPES: Final = 0.08
 # Images with a shorter side are assumed to show nothing.
 MIN_SIDE_PX: Final = 16
@@ -51,12 +51,12 @@ SOMETHING: Final = 7.2
 # Side of a block of a JPEG, and the side of the part of the image in which the grid of blocks is looked for.
 BLOCK_PX: Final = 8
 GRID_PX: Final = 1024
-# Smallest ratio of the steps on the grid to those beside it at which the grid is visible. It is at most 1.6 in 209
-# photographs as published, and above 1.7 in nine tenths of them if they are compressed with quality 10.
+# Smallest ratio of the steps on the grid to those beside it at which the grid is visible. The ratio is at most 1.6 in
+# 209 photographs as published, and above 1.7 in nine tenths of them after compression with quality 10.
 VISIBLE_GRID: Final = 1.7
-# Smallest kurtosis of the steps between blocks, largest of these steps as a share of the range, and structure, with
-# which blocks show something. With quality 10, 69 of 70 photographs of at least 240 px are above all three; compressed
-# noise and gradients are below one of them.
+# Blocks show something if the kurtosis of the steps between them, the largest of these steps as a share of the range,
+# and the structure are all at least these values. With quality 10, 69 of 70 photographs of at least 240 px are above
+# all three; compressed noise and gradients are below one of them.
 BLOCK_KURTOSIS: Final = 4.6
 BLOCK_STEP: Final = 0.32
 BLOCK_STRUCTURE: Final = 3.5
@@ -68,9 +68,9 @@ BARE_GRID: Final = 4.0
 BARE_STEP: Final = 0.65
 # Smallest number of blocks along the short side whose structure counts: with 20, half of the photographs fall below.
 STRUCTURE_BLOCKS: Final = 28
-# With fewer blocks along the short side, the kurtosis depends on chance, and only one below that of even steps shows
-# nothing. Of 506 images of 32 to 72 px with a visible grid, it is at most 2.24 in all 197 vignettes, and above 2.3 in
-# all but one of 309 photographs and drawn scenes.
+# With fewer blocks along the short side, the kurtosis depends on chance, and only a kurtosis below that of even steps
+# means that the image shows nothing. Of 506 images of 32 to 72 px with a visible grid, the kurtosis is at most 2.24 in
+# all 197 vignettes, and above 2.3 in all but one of 309 photographs and drawn scenes.
 MIN_BLOCKS: Final = 10
 EVEN_KURTOSIS: Final = 2.3
 # Short sides, px, to which an image is reduced to measure its colour steps.
@@ -95,35 +95,39 @@ MONOTONE: Final = 0.95
 MONOTONICITY_PX: Final = 64
 # Smallest variance of a colour step, in squared grey levels: rounding is not a step.
 STEP_VARIANCE: Final = 0.3
-# Patches: short sides, px, to which the image is reduced, the second only if that shrinks it further; blur before
-# gradients; gradient of an edge per px, in grey levels. At 64 and 48 px, smooth surfaces in light count as flat.
+# Settings of the search for patches: the short sides, px, to which the image is reduced (the second only if it shrinks
+# the image further), the blur before gradients, and the gradient of an edge, in grey levels per px. At short sides of
+# 64 and 48 px, smooth surfaces in light would count as flat.
 PATCHES_PX: Final = (256, 128)
 SHRUNK: Final = 1.17
 PATCH_BLUR: Final = 0.8
 PATCH_EDGE: Final = 4.0
 # Luminance and two chroma channels of RGB: grain and compression are mostly in one of them.
 CHANNELS: Final = ((0.299, 0.587, 0.114), (-0.169, -0.331, 0.5), (0.5, -0.419, -0.081))
-# Standard deviation of the means of a patch's cells of 2 x 2 px, beyond what the grain in the cells predicts: the patch
-# is flat up to the first, and up to the second if the variance of the means is also at most `MAX_RATIO` times that
-# predicted one (1 for fine grain, 2 to 5 after compression, above 19 in rendered paints in light).
+# Limits of the standard deviation of the means of a patch's cells (2 x 2 px), beyond what the grain in the cells
+# predicts. The patch is flat up to the first limit, and up to the second if the variance of the means is also at most
+# `MAX_RATIO` times the predicted variance (1 for fine grain, 2 to 5 after compression, above 19 in rendered paints in
+# light).
 FLAT: Final = (0.5, 3.0)
 MAX_RATIO: Final = 5.0
 # Distance, px, from a flat patch within which a pixel belongs to its border.
 BORDER_PX: Final = 3
-# Smallest share of the image in flat patches and their borders. It is at most 0.35 in 209 photographs (0.54 if these
-# are reduced to a short side of 64 px), 0.42 in 100 rendered scenes and 0.30 in 300 pictures of rendered paints.
+# Smallest share of the image in flat patches and their borders at which the image consists of patches. The share is at
+# most 0.35 in 209 photographs (0.54 if these are reduced to a short side of 64 px), 0.42 in 100 rendered scenes and
+# 0.30 in 300 pictures of rendered paints.
 IN_PATCHES: Final = 0.6
 # Share in flat patches from which a picture is doubtful.
 DOUBTFUL: Final = 0.42
-# Short sides, px: up to the first, a picture supports `SMALL_SUPPORT` of a confidence above chance, from the second all
-# of it. Under strong compression, noise, gradients and patches of up to 80 px have the same blocks as photographs of
-# that size, by every measure here.
+# Short sides, px. A picture up to the first side supports only the share `SMALL_SUPPORT` of a confidence above chance;
+# a picture from the second side on supports all of it. Under strong compression, noise, gradients and patches of up to
+# 80 px have the same blocks as photographs of that size, by every measure here.
 SMALL_PX: Final = (64, 160)
 SMALL_SUPPORT: Final = 0.15
-# Smallest correlation of a picture with itself, shifted by a period, at which it repeats itself, along its better axis
-# and along the other, and the drop of the correlation on the way there. They are at most 0.91 and 0.85 in 51
-# photographs of facades and walls and their middles, except for a middle with nothing but a grid of lines; 0.99 and
-# 0.66 in a drawn fence in front of a view; above 0.95 and 0.8 in even patterns of at least 240 px.
+# A picture repeats itself if its correlation with itself, shifted by a period, reaches the first value along its better
+# axis and the second along the other axis, after a drop of at least `DROP` on the way there. The two correlations are
+# at most 0.91 and 0.85 in 51 photographs of facades and walls and in the middles of these photographs, except for one
+# middle with nothing but a grid of lines. They are 0.99 and 0.66 in a drawn fence in front of a view, and above 0.95
+# and 0.8 in even patterns of at least 240 px.
 REPEATS: Final = (0.95, 0.8)
 DROP: Final = 0.15
 REPEAT_PX: Final = 96
@@ -236,7 +240,7 @@ def is_coarse_noise(pixels: Pixels) -> bool:
 
 
 def is_only_blocks(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) has the visible blocks of a JPEG, whose means show nothing."""
+    """Return whether an RGB image (H, W, 3) has visible JPEG blocks whose mean colours show nothing."""
     import cv2
 
     ratio = block_steps(pixels)
@@ -256,10 +260,10 @@ def is_only_blocks(pixels: Pixels) -> bool:
 
 
 def block_steps(pixels: Pixels) -> float:
-    """Return the mean step of an RGB image (H, W, 3) across the edges of blocks over that beside them.
+    """Return the ratio of the mean step of an RGB image (H, W, 3) across block edges to the mean step beside them.
 
-    It is about 1 without compression. It is the smaller value of both directions, 0 for an image with fewer than two
-    blocks per side, and infinite if no step is off the grid.
+    The ratio is about 1 without compression. Of the ratios in the two directions the smaller is returned; it is 0 for
+    an image with fewer than two blocks per side, and infinite if no step is off the grid.
     """
     import cv2
 
@@ -350,16 +354,16 @@ def support_by_size(pixels: Pixels) -> float:
 
 
 def support_by_patches(pixels: Pixels) -> float:
-    """Return the share, 0..1, of a confidence above chance that the flat patches of an RGB image leave."""
+    """Return the factor, 0..1, by which flat patches in an RGB image reduce the part of a confidence above chance."""
     return float(np.clip((IN_PATCHES - find_patches(pixels).covered) / (IN_PATCHES - DOUBTFUL), 0, 1))
 
 
 def repeats(pixels: Pixels) -> bool:
     """Return whether an RGB image (H, W, 3) repeats itself, like a chessboard, so that every place has look-alikes.
 
-    Its correlation with itself, over the overlap, falls with the shift and rises again to nearly 1 at a period, along
-    both axes, or stays there along one of them, as that of stripes. That of a photograph of a wall or a row of windows
-    does not rise again so far, and that of a fence in front of a view only along the fence.
+    The correlation of such an image with itself, over the overlap, falls with the shift and rises again to nearly 1 at
+    a period. It does so along both axes, or stays near 1 along one of them, as for stripes. For a photograph of a wall
+    or a row of windows it does not rise so far, and for a fence in front of a view it rises only along the fence.
     """
     channels = _reduced(pixels, REPEAT_PX)
     # The channel with most contrast: two colours may be equally bright.
@@ -368,13 +372,13 @@ def repeats(pixels: Pixels) -> bool:
         return False
     similar = _self_correlation(small)
     repeated = sorted(_repeated(line) for line in (similar[0], similar[:, 0]))
-    # A line of shifts that stays high, as along stripes, needs the other one to repeat itself.
+    # The correlation may stay high along one line of shifts, as along stripes, but must drop along at least one.
     rises = any((line - np.minimum.accumulate(line) >= DROP).any() for line in (similar[0], similar[:, 0]))
     return bool(rises and repeated[1] >= REPEATS[0] and repeated[0] >= REPEATS[1])
 
 
 def _repeated(line: npt.NDArray[np.float64]) -> float:
-    """Return the highest correlation after a drop along a line of shifts from none, or the lowest without a drop."""
+    """Return the highest correlation after a drop along a line of shifts from 0 on; without a drop, the lowest."""
     risen = line - np.minimum.accumulate(line) >= DROP
     return float(line[risen].max()) if risen.any() else float(line.min())
 
@@ -382,7 +386,7 @@ def _repeated(line: npt.NDArray[np.float64]) -> float:
 def _self_correlation(plane: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
     """Return the correlation of a plane (h, w) with itself shifted by (down, right) px, up to `PERIOD`, -1..1.
 
-    Each overlap has its own mean: two plain margins would correlate with that of the whole plane.
+    Each overlap is centred on its own mean: with the mean of the whole plane, two plain margins would correlate.
     """
     height, width = plane.shape
     size = (2 * height, 2 * width)
@@ -403,7 +407,7 @@ def _self_correlation(plane: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]
 
 
 def find_patches(pixels: Pixels) -> Patches:
-    """Return how much of an RGB image (H, W, 3) is in flat patches, at the size at which most of it is.
+    """Return how much of an RGB image (H, W, 3) is in flat patches, at the reduced size at which this share is largest.
 
     The smaller size averages grain and the ringing of a JPEG away, and the larger one keeps small patches.
     """
@@ -446,7 +450,7 @@ def _label_plain_areas(image: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
 
 
 def _flat_labels(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-    """Return by label whether an area is flat, from its cells of 2 x 2 px, of which it has at least two.
+    """Return by label whether an area is flat, judged by its cells of 2 x 2 px; with fewer than two cells it is not.
 
     `labels` (h, w) and `values` (h, w, 3) have even sides; label 0 is no area.
     """
@@ -462,7 +466,8 @@ def _flat_labels(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32])
     cells = np.maximum(np.bincount(members, minlength=count), 1)
     centres = np.stack([np.bincount(members, column, count) for column in means.T], axis=1) / cells[:, None]
     between = np.bincount(members, _add_channels((means - centres[members]) ** 2), count) / np.maximum(cells - 1, 1)
-    # A cell of four pixels has a third more variance than the mean square about its own mean, and its mean a quarter.
+    # The variance of the pixels is 4/3 of the mean square about the mean of a cell of four pixels, and the variance of
+    # this mean is a quarter of that.
     inside = _add_channels(np.maximum(squares - means * means, 0)) / 3
     expected = np.bincount(members, inside, count) / cells
     beyond = np.sqrt(np.maximum(between - expected, 0))

@@ -72,7 +72,7 @@ def check_size(tool: str, pixels: Pixels, least: int) -> None:
 
 
 def check_elongation(tool: str, pixels: Pixels, most: float) -> None:
-    """Raise `ToolError`, naming `tool`, if the sides of the image are more elongated than `most` : 1."""
+    """Raise `ToolError`, naming `tool`, if the image is more elongated than `most` : 1."""
     height, width = pixels.shape[:2]
     if max(height, width) > most * min(height, width):
         raise ToolError(f"{tool}: an image of {size_px(width, height)} px is too elongated (at most {most:g} : 1)")

@@ -41,9 +41,9 @@ from tools.depth.picture import draw_depth, draw_order
 SAME_ROW = 0.02
 # Log odds below which two points count as equally near: differences of this size are rounding.
 NO_EVIDENCE = 0.001
-# Log odds at which the cues' confidence is capped (85 %): no cue sees the support of an object. Compared with true
-# depth, the most confident choices were right in 74 % of cases in a furnished room and in all cases on a street
-# (docs/specialists.md).
+# Log odds at which the confidence of the cues is capped (85 %), because no cue shows what an object rests on. Compared
+# with true depth, the most confident choices were right in 74 % of cases in a furnished room and in all cases on a
+# street (docs/specialists.md).
 MAX_CERTAINTY = 1.73
 # Highest confidence for points on one row: there the strongest cue is no evidence, and the other cue measures haze,
 # which is rare indoors.

@@ -218,9 +218,10 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
     """Build the tool output from detector scores 0..1, one per image; undecided unless an image shows something.
 
     Returns:
-        Evidence with `ForensicsData` without statistics. Of several images the highest score is the synthetic one and
-        the lowest the photograph, null for a tie; a single image is synthetic from a score of 0.5, else a photograph.
-        The confidence is the probability that `synthetic` is right or, for a single image, that its verdict is right.
+        Evidence with `ForensicsData` without statistics. Of several images, the one with the highest score is
+        `synthetic` and the one with the lowest score the photograph, null for a tie; a single image is synthetic from
+        a score of 0.5, else a photograph. The confidence is the probability that `synthetic` is right or, for a single
+        image, that its verdict is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if not seen:

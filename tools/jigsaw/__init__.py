@@ -142,7 +142,7 @@ ONE_COLOUR = 1.0
 # Step ratio above which a seam is an edge. It is at most 2.9 for the right piece of generated puzzles, trimmed by up to
 # 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
-# Step ratio from which a seam is doubtful; the confidence falls from here to `CONTINUES`, where an edge is sure.
+# Step ratio from which a seam is doubtful; the confidence falls from here to `CONTINUES`, above which it is an edge.
 DOUBTFUL_SEAM = 3.0
 # Lead in L1 over another candidate, as a ratio, at which colours decide although the lines fit by chance.
 COLOUR_LEAD = 1.5
@@ -468,7 +468,7 @@ def report(images: Sequence[Pixels], puzzle: Puzzle, opinion: Opinion | None = N
 
 
 def _measures(fits: Sequence[SeamCosts]) -> list[str]:
-    """Return the seam measures of each piece and their meaning: with each piece if there are at most two, else once."""
+    """Return the seam measures of each piece and their meaning, which is given only once for more than two pieces."""
     if len(fits) <= 2:
         return [
             f"Image {n}: colour step across the seam {fit.l1:.1f} (lower fits better), "

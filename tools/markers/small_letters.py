@@ -25,10 +25,10 @@ HEIGHTS_PX = (10, 11, 13, 15, 17)
 # Minimum correlation at which a box is a candidate.
 LEAST = 0.6
 # Highest grey level of a black pixel, smallest share of black pixels in a square of 7 px, and lowest grey level of the
-# brightest pixel in its centre. In rendered boxes, even if they are brightened, the share is at least 0.16 and the
-# letters reach level 128.
+# brightest pixel in the centre of that square. In rendered boxes, even if they are brightened, the share is at least
+# 0.16 and the letters reach level 128.
 BLACK, SHARE, WHITE = 30, 0.12, 110
-# More than half the width of the widest box.
+# Margin around the picture: more than half the width of the widest box.
 MARGIN_PX = 16
 # The label with a wide box.
 WORD = "REF"

@@ -23,10 +23,10 @@ from tools.markers.small_letters import small_letters
 MAX_SIDE_PX = 1536
 # A view with a shorter side has no space for a ring with its letter.
 MIN_SIDE_PX = 12
-# A label is certain from this confidence. No other view is searched if all requested labels are certain; if none are
-# requested, two labels or a lone REF.
+# A label is certain from this confidence. No other view is searched if all requested labels are certain. If no labels
+# are requested, two certain labels or a lone REF suffice.
 SURE = 0.9
-# The label that may be the only one of an image.
+# The label that may be the only label in an image.
 ALONE = "REF"
 # Minimum correlation at which a letter counts for a view.
 LEGIBLE = 0.7

@@ -41,7 +41,7 @@ MIN_INLIER_SHARE = 0.15
 # Smallest number of inliers off the homography of all matches from which a direction is derived.
 MIN_OFF_PLANE = 8
 MIN_IN_FRONT = 0.5
-# Focal lengths over the longer side to try: fields of view of 64, 49 and 37 degrees.
+# Ratios of focal length to longer side that are tried: fields of view of 64, 49 and 37 degrees.
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
 # Median shift of matches below which the camera counts as still, in 640ths (`FRAME_PX`) of the long side.
 STILL = 1.0

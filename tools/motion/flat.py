@@ -27,7 +27,7 @@ DATA_DIMENSIONS = 4
 REACH = 2 * (DATA_DIMENSIONS - 2) * NOISE**2
 # Minimum share of the inliers off the homography at which the motion is accepted although GRIC prefers the homography.
 MIN_OFF_SHARE = 0.1
-# Median distance from a shift or a zoom below which a homography counts as one.
+# Median distance from a shift or a zoom below which a homography counts as a shift or a zoom.
 ALIKE = 1.5
 # Relative change of size above which a homography is a zoom and not a shift.
 ZOOMED = 0.02

@@ -30,7 +30,7 @@ from tools.ocr.models import Reader, TextLine, drop_repeats, open_reader, readin
 
 # Lines with a lower score are dropped, as in PP-OCR's own pipeline.
 MIN_SCORE = 0.5
-# Lowest line score, and the probability that the full text is right. Both were set by hand on rendered lines
+# Pairs of the lowest line score and the probability that the full text is right, set by hand on rendered lines
 # (`bench/ocr.py`, seeds 1 and 2): 168 of the 171 lines with a score of at least 0.95 were right, and 4 of the 19 lines
 # with a lower score.
 MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))

@@ -45,7 +45,7 @@ COLOURFUL = 0.035
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 # Edges of the bins of log luminance.
 BINS = np.linspace(-8.0, 0.0, 161)
-# Number of the largest segments in which a paint is looked for.
+# A paint is searched for only in this many of the largest segments.
 MAX_SOURCES = 300
 
 

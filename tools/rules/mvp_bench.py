@@ -84,7 +84,7 @@ def statement_of(question: str) -> tuple[str, str] | None:
         return f"there {verb} {rest}", f"there {verb} no {bare}"
     subject = _SUBJECT.match(subject_text)
     if subject is None and (names := named_things(subject_text)):
-        # Use the first named object, unless it is not at the start or continues after its end.
+        # Use the first named object if the subject begins with it and its name is not part of a longer name.
         subject = re.match(rf"\w+\s+{re.escape(names[0])}\b", subject_text, re.IGNORECASE)
         if subject and re.match(
             r"\s+of\b|[\s'-]*[a-z]*ing\s+(?:room|area|table)\b|'s\b", subject_text[subject.end() :]

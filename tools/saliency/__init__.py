@@ -140,7 +140,7 @@ def rank_boxes(
 
 
 def decides(ranked: Sequence[Ranked]) -> bool:
-    """Return whether the first object is clear: it stands out, and leads the second by more than the resolution."""
+    """Return whether the first object is clear: it stands out, and leads the second by more than `TIE`."""
     if not ranked or ranked[0].mean < LEAST_SALIENCY:
         return False
     return len(ranked) == 1 or 1 - ranked[1].relative > TIE

@@ -2,8 +2,8 @@
 
 Pixels start as object if their colours are typical of the box rather than its surroundings, or of the points; this also
 applies outside the box, because boxes are rarely exact. If the mask then follows an edge of the searched area, that
-side is moved outwards; a mask that still follows one is marked `cut_off`: then either the object is larger, or its
-background has the same colours.
+side is moved outwards. If the mask still follows an edge after that, it is marked `cut_off`: either the object is
+larger, or its background has the same colours.
 """
 
 from __future__ import annotations

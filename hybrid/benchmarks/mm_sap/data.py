@@ -1,4 +1,4 @@
-"""MM-SAP's parquet tables -> questions, each in seeded orders of its options."""
+"""Converts MM-SAP's parquet tables to questions, each in seeded orders of its options."""
 
 from __future__ import annotations
 

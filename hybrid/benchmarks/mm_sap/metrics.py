@@ -24,8 +24,8 @@ SHUFFLED = "_by_shuffle."
 def read_answer(text: str, choices: Sequence[str], parse: str) -> Parsed[int]:
     """Return the index (from 0) of the chosen option, by the strict parse or the paper's direct match.
 
-    The latter looks for the option's characters (appendix B): a letter at the start, or an option's exact text. The
-    paper does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
+    The direct match looks for the option's characters (appendix B): a letter at the start, or an option's exact text.
+    The paper does not print its rule; "B", "B.", "(B) ..." and "B: ..." count, and so does the refusal sentence itself.
     """
     if parse != "official":
         parsed = parse_letter(text, choices)

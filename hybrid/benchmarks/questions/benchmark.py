@@ -117,7 +117,7 @@ class TableBenchmark(Benchmark):
         return None if question.target is None else scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
-        """Yield `hybrid.benchmarks.questions.reading.Reader.doubts`."""
+        """Yield the doubts of `hybrid.benchmarks.questions.reading.QuestionReader`."""
         for path in self.files(source):
             if path in self.tables(source):
                 yield from self.reader(source, path).doubts(source.tasks)

@@ -38,7 +38,7 @@ class WorkerPool:
     Args:
         hire: starts one worker, or raises the reason why it cannot.
         size: number of workers.
-        most: most questions in flight per worker.
+        most: maximum number of questions in flight per worker.
     """
 
     def __init__(self, hire: Callable[[], Awaitable[WorkerSlot]], size: int, most: int) -> None:

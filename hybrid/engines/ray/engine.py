@@ -3,9 +3,9 @@
     async with on_ray(run, replies, tell) as engine:
         attempt = await engine.ask(question, "mllm")
 
-The run records a question when its attempt arrives, so a lost worker costs only its questions in flight; replies that
-models gave to these are stored here and are not requested again. A question whose workers are lost `MAX_LOSSES` times
-ends with an `Outage` and stays open for the next run.
+The run records a question when its attempt arrives, so a lost worker costs only its questions in flight. Replies that
+models have given to those questions are stored here and are not requested again. A question whose workers are lost
+`MAX_LOSSES` times ends with an `Outage` and stays open for the next run.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class MessageChannel:
         return await wish
 
     def answer(self, number: int, value: Any) -> None:
-        """Resolve a pending request; ignore one whose question has given up."""
+        """Resolve a pending request; ignore a request whose question has given up."""
         wish = self._wishes.pop(number, None)
         if wish is not None and not wish.done():
             wish.set_result(value)

@@ -87,7 +87,7 @@ class ModelReply:
 
 @dataclass(frozen=True)
 class QuestionRequest:
-    """One question for one solver, numbered by the run; `said` has the replies that are already known."""
+    """One question for one solver, numbered by the run; `replies` has the replies that are already known."""
 
     number: int
     question: Question

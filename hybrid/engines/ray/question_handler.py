@@ -51,8 +51,7 @@ class QuestionHandler:
     ) -> None:
         self._meter, self._cache, self._shelf = meter, cache, shelf
         self._replies, self._said, self._notices, self._start_tools = replies, logged_replies, notices, start_tools
-        # Number of model calls that the budget has allowed and that have not ended; and images whose captions are being
-        # made.
+        # Number of model calls in progress that the budget has allowed, and images whose captions are being made.
         self._open = 0
         self._making: set[StoredImage] = set()
 

@@ -87,13 +87,13 @@ class BatchApi(Protocol):
         """Create a batch from the requests in a file, or from the uploaded file; return the id of the batch."""
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
-        """Find the id of a batch whose creation may have gone unnoticed; skip those in `known_ids`."""
+        """Find the id of a batch whose creation was not confirmed; skip the ids in `known_ids`."""
 
     async def look(self, identity: str) -> BatchStatus:
         """Return the state of a batch."""
 
     def read(self, line: bytes) -> BatchResult:
-        """Parse the result in a line. Raises `ValueError`, `KeyError` or `TypeError` if it has none."""
+        """Parse the result in a line. Raises `ValueError`, `KeyError` or `TypeError` if the line contains none."""
 
     async def cancel(self, identity: str) -> None:
         """Cancel a batch; finished results stay available."""

@@ -1,1 +1,1 @@
-"""Requests are collected and sent in rounds as batches of a provider, at half the price (`batches.py`)."""
+"""Collects requests and sends them in rounds as batches of a provider, at half the price (`batches.py`)."""

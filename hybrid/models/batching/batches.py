@@ -5,7 +5,8 @@
             reply = await model.chat(...)            # through `BatchedClient`
 
 A round is sent once every remaining question waits for a reply, or `wait_s` after its first request; a full batch is
-sent at once. Requests sent, and their batch, are logged to disk before waiting (`hybrid/log/batches.py`).
+sent at once. Each request that is sent is logged to disk with its batch before the wait begins
+(`hybrid/log/batches.py`).
 """
 
 from __future__ import annotations

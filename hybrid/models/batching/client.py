@@ -53,7 +53,7 @@ class _Conversation:
 
 
 class BatchedClient:
-    """A `ChatClient` around another one. It stores conversations, not requests, so images are read when needed."""
+    """Wraps another `ChatClient`. It stores conversations, not requests, so images are read when needed."""
 
     def __init__(self, inner: ChatClient[Any], batches: Batches) -> None:
         self._inner = inner

@@ -297,7 +297,10 @@ class Follower:
     async def _wait_for_end(
         self, batch: LoggedBatch, identity: str, delivered_indices: set[int], out: _OpenBatch
     ) -> BatchStatus | str:
-        """Hand out the results of an ended batch and return it, or the reason why these requests have no results."""
+        """Wait until a batch has ended and hand out its results.
+
+        Returns the status of the batch, or the reason why these requests have no results.
+        """
         missing_since: float | None = None
         while True:
             try:
@@ -307,7 +310,8 @@ class Follower:
                     await self._retry(partial(self._fetch, batch, look, delivered_indices))
                     if delivered_indices or not look.results or look.errors:
                         return look
-                    # A batch that is not this run's, found by mistake, contains no results for these requests.
+                    # The search may have found a batch that is not this run's. It contains no results for these
+                    # requests.
                     other = await self._search(batch, 0.0)
                     # If batches have names, no other batch can match.
                     other = None if other == identity else other
@@ -399,8 +403,8 @@ class Follower:
     ) -> R:
         """Ask a provider, repeating while it does not answer. Raises errors after which asking again is useless.
 
-        `what` describes the failure. `sending` is the name of a batch that is being sent; the provider then has less
-        time to answer (`PATIENCE_S` instead of `AWAY_S`), which only counts while no other batch is open.
+        `what` describes the failure. `sending` is the name of a batch that is being sent, if any: the provider then has
+        less time to answer (`PATIENCE_S` instead of `AWAY_S`), and this time runs only while no other batch is open.
         """
         pause, since, patience = FIRST_LOOK_S, self._timer.clock(), PATIENCE_S if sending else AWAY_S
         while True:

@@ -1,7 +1,7 @@
 """The `ChatClient` of OpenAI's chat completions and of compatible servers (vLLM, SGLang, llama.cpp, Ollama).
 
-Replies are saved as soon as they are complete, the readable part of a malformed reply is used, and a call takes a
-tenth of the time of a general client. The responses API, and options that `speaks` does not know, use LangChain.
+Replies are saved as soon as they are complete, the readable part of a malformed reply is used, and a call takes a tenth
+of the time that a general client needs. The responses API, and options that `speaks` does not know, use LangChain.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ class ChatCompletionsClient:
     async def send(self, request: ChatRequest[RequestBody], keep: Keep) -> AssistantMessage:
         """Return the reply, which the connections' thread reads and saves.
 
-        A request is sent again at once if its error teaches another API variant. Raises as `HttpTransport.post`, and
-        `ModelRefused` if the server rejects an option that matters in every variant.
+        A request is sent again at once if its error shows that the server needs another API variant. Raises as
+        `HttpTransport.post`, and `ModelRefused` if the server rejects an option that matters in every variant.
         """
 
         def read(body: bytes) -> AssistantMessage:

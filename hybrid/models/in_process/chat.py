@@ -41,7 +41,7 @@ from hybrid.tool import Tool
 T = TypeVar("T")
 _IN_JSON = ("config", "processor_config", "preprocessor_config", "tokenizer")
 CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
-# Done when the thread starts a request; the time before that counts as waiting, not as the question's time.
+# Resolved when the thread starts a request; the time before that counts as waiting, not as the question's time.
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, the future of its reply, and the start signal.
 Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]

@@ -179,8 +179,8 @@ def _calls(reply: AIMessage, *, may_be_cut: bool) -> tuple[tuple[ToolCall, ...],
         if tool_call not in unread
     ]
     if may_be_cut and read:
-        # Do this even if another call is unreadable, because that may be an earlier one; LangChain does not keep their
-        # order.
+        # Do this even if another call is unreadable: LangChain does not keep the order of the calls, so the unreadable
+        # call may be an earlier one.
         last = read.pop()
         invalid.append(InvalidCall(last.id, last.name, as_written(last.args), "the reply ended within the call"))
     return (*read, *repaired), tuple(invalid)
@@ -209,7 +209,7 @@ def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
 
 
 def _refusal(reply: AIMessage) -> str | None:
-    """Return the text of a refusal by a model of OpenAI, next to the content or as a part of it."""
+    """Return the text of a refusal by an OpenAI model; it is next to the content, or is a part of it."""
     parts = reply.content if isinstance(reply.content, list) else []
     refusals = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
     words = (reply.additional_kwargs.get("refusal"), *refusals)
@@ -227,8 +227,8 @@ def _text(message: BaseMessage) -> str:
 def coerce_arguments(reply: bytes) -> bytes:
     """Convert the arguments of every tool call in a reply of OpenAI's chat or responses API to an object.
 
-    LangChain would reject the full reply because of another JSON value, `[1, 2]`. Such a value is put under `UNREAD`,
-    where `from_langchain` finds it. Any other body is returned unchanged.
+    LangChain would reject the full reply if the arguments of a call were any other JSON value, such as `[1, 2]`. Such a
+    value is put under `UNREAD`, where `from_langchain` finds it. Any other body is returned unchanged.
     """
     other = False
     try:

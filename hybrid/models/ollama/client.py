@@ -110,7 +110,7 @@ class OllamaClient:
         specs = self._tools_offered.specs(tools)
         call_options = options_of_repetition(self._options, call.repetition)
         body = OllamaRequest(messages, as_json(specs) if specs else b"", images, call_options)
-        # Images count by their known hashes. The form of the request does not change its hash.
+        # The hash covers each image by its known SHA-256. It does not depend on the form in which the request is sent.
         sha256 = hashlib.sha256(b"".join(self._write_request(body, joined=False, stream=False)[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))

@@ -23,7 +23,7 @@ MAX_AGGREGATE = 50_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """Return the rows of a sample file, of the file that an aggregate names, or of the only one in a folder.
+    """Return the rows of a sample file, of the file that an aggregate names, or of the only sample file in a folder.
 
     Raises:
         DataError: a row without required fields, or an aggregate without its rows.

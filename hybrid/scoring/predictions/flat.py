@@ -27,7 +27,7 @@ class _Pairs(list[tuple[str, Any]]):
 def read(path: Path) -> Recognised | None:
     """Return the answers of a .json file whose values are texts, numbers or null; None for any other file.
 
-    Numbers are allowed beside texts or null; a file with numbers only is another format.
+    Some values may be numbers; a file with numbers only is another format.
 
     Raises:
         DataError: an id occurs twice.

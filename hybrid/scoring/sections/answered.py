@@ -51,7 +51,7 @@ BETTER, ANSWERING = "difference from better answers", "difference from answering
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield the parts of each pair's difference, and for a specialist the rows of both parts of its questions."""
+    """Return the parts of each pair's difference, and for a specialist the rows of both parts of its questions."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         section_rows += _specialist_rows(comparison, pair)

@@ -60,7 +60,7 @@ OVER, BRIER = "overconfidence", "Brier score"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield rows for each hybrid solver with a trace whose specialists were also run alone, over all and by group."""
+    """Return rows, over all questions and by group, for hybrid solvers with a trace and separately run specialists."""
     results: list[Result] = []
     for group in comparison.groups:
         if group.specialist is not None:

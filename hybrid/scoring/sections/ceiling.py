@@ -55,7 +55,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             # If both parts are equally good, the MLLM alone counts as the better one.
             alone_better = total(alone) >= total(specialist)
             place, better, other = (1, alone, specialist) if alone_better else (2, specialist, alone)
-            # If nothing is gained, rounding could make a difference of sums negative; the product stays at 0 or above.
+            # Use this product instead of a difference of sums, which rounding could make negative if nothing is gained.
             gained = (1 - better) * other
             either = better + gained
             names = [solver.solver for solver in part.shared.solvers]

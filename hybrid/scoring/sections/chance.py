@@ -137,7 +137,7 @@ def _by_metric(
         # Most solvers of a comparison were asked the same questions.
         same = tuple(sorted((score.id, score.outcome.failed) for score in scored.scores))
         if same not in cache:
-            # Failed questions are left out of the guess, as they are of the solver's value.
+            # Failed questions are left out of the guess, as they are left out of the solver's value.
             scores = [score for score in scored.scores if score.id in guesses]
             solver_guesses = [
                 Guess((ChanceEnd(1.0, replace(guess.ends[0].score, outcome=Outcome.OUTAGE)),), exact=True)

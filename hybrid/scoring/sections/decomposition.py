@@ -69,7 +69,7 @@ from hybrid.stats import Interval, combine, contrast, ends_of, interval
 NAME: Final = "decomposition"
 GAIN: Final = "gain"
 PARTS: Final = ("gain with a call", "gain without a call", "harm with a call", "harm without a call")
-# On a question that either side left unanswered, tools showed no better or worse answer.
+# These two parts cover the questions left unanswered alone or with tools: tools made no answer better or worse there.
 ANSWERING: Final = ("gain by answering", "harm by no answer")
 ALL_PARTS: Final = (*PARTS, *ANSWERING)
 # Sign of each part in the gain.

@@ -51,7 +51,7 @@ NAMED = 4
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield difference, both values and question counts of every pair, by metric and within each task."""
+    """Return difference, both values and question counts of every pair, by metric and within each task."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
@@ -82,7 +82,7 @@ def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]
 def _compared(
     comparison: Comparison, part: Overlap, metrics: Sequence[Metric], group: str, *, with_counts: bool
 ) -> Iterator[Result]:
-    """Return the rows of one pair for one metric; `part` holds the metric's questions."""
+    """Yield the rows of one pair for one metric; `part` holds the metric's questions."""
     names = (part.solvers[0].solver, part.solvers[1].solver)
     same_metric = (
         metric for name in names for metric in comparison.named(name).metrics if metric.name == metrics[0].name

@@ -39,7 +39,7 @@ LEVEL: Final = 0.9
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield gain and effects of each hybrid solver with their 90 % intervals; the note has the verdict.
+    """Return gain and effects of each hybrid solver with their 90 % intervals; the note has the verdict.
 
     Raises `UsageError` for a margin that is not above 0.
     """
@@ -69,7 +69,7 @@ def is_equal(row: Result) -> bool:
 
 
 def verdict_of(row: Result) -> str:
-    """Return the verdict; equality that is not asserted, by adjustment or by the other rule, is not shown."""
+    """Return the verdict; "equal" becomes "open" if adjustment or the other rule does not support it."""
     verdict = row.note.split(";")[0]
     return verdict if is_equal(row) or not verdict.startswith(EQUAL) else verdict.replace(EQUAL, OPEN)
 

@@ -83,7 +83,7 @@ RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield every class with its ids and every rate, over all and by group, for each hybrid with an MLLM alone."""
+    """Yield each class with its ids and each rate, in total and by group, for each hybrid with an MLLM alone."""
     for group in comparison.groups:
         if group.alone is not None:
             solvers, verdicts = (group.hybrid, group.alone), outputs_by_question(group.hybrid)

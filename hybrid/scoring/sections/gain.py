@@ -39,7 +39,7 @@ GAIN, PRESENCE, CONTENT, SHUFFLED = "gain", "presence", "content", "other questi
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return the parts of the gain of each hybrid solver with a blank control, over all and by task."""
+    """Return the parts of the gain, in total and by task, of each hybrid solver with a blank control."""
     section_rows: list[Result] = []
     for group in comparison.groups:
         if group.blank is None:

@@ -21,7 +21,7 @@ NAME = "models"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield a row for each solver that asks a model and each task, headline metric first; none for a single model.
+    """Yield a row for each solver that asks a model and each task, headline metric first; no rows for a single model.
 
     The quantity is the task, so that a table has a line for each solver and a column for each task.
     """

@@ -85,7 +85,7 @@ class LookCounts:
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield rows for each hybrid solver with a trace on annotated questions, over all and by group."""
+    """Return rows, over all questions and by group, for each hybrid solver with a trace on annotated questions."""
     results: list[Result] = []
     for group in comparison.groups:
         if group.hybrid.folder is not None and not is_imported(group.hybrid):
@@ -124,7 +124,10 @@ def _seen(looks: Sequence[Look], targets: Sequence[Target], by_chance: float) ->
 def _by_chance(
     looks: Mapping[str, Sequence[Look]], targets: Mapping[str, Sequence[Target]], units: Mapping[str, str]
 ) -> dict[str, float]:
-    """Return, by question, the number of its calls times the share of others' calls that would cover its place."""
+    """Return, by question, how many of its calls would cover its place by chance.
+
+    This is the number of its calls times the share of sampled calls about other pictures that would cover the place.
+    """
     all_looks, by_unit = list[Look](), defaultdict[str, list[int]](list)
     for name, of in looks.items():
         by_unit[units[name]] += range(len(all_looks), len(all_looks) + len(of))

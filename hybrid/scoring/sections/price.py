@@ -52,7 +52,7 @@ TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the 
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield both rates and the gain over a majority at the same price, for each hybrid solver with an MLLM alone."""
+    """Return both rates and the gain over a majority at the same price, for each hybrid solver with an MLLM alone."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 
@@ -104,7 +104,7 @@ def _rate(part: Part, quantity: str, unit: str, amount: float, costs: tuple[Floa
 
 
 def _same_price(comparison: Comparison, group: ComparisonGroup, ratio: float) -> Iterator[Result]:
-    """Return the number of samples, and the gain over their majority if the model alone was asked more than once."""
+    """Yield the number of samples, and the gain over their majority if the model alone was asked more than once."""
     assert group.alone is not None  # noqa: S101 - `rows` requires it
     samples, repeats = max(1, int(ratio + 1e-9)), comparison.repetitions(group.alone)
     number = min(samples, len(repeats))

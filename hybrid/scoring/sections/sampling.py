@@ -72,7 +72,10 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
-    """Yield the headline metric; for a single sample, the mean over sample 1 of every question, sample 2, ..."""
+    """Yield the headline metric of the vote, of a single sample and of the best sample.
+
+    For a single sample it is the mean of the metric over sample 1 of every question, over sample 2, and so on.
+    """
     votes = _headlines(benchmark, [question.vote for question in questions])
     name = next((name for name in benchmark.card.headline if name in votes), None)
     if name is None:

@@ -46,7 +46,7 @@ CALLED, NOT_CALLED = "effect of output where called", "effect of output where no
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield rows over all and by group for each hybrid solver with a trace and an MLLM alone or a blank control."""
+    """Return rows, in total and by group, for hybrid solvers with a trace and an MLLM alone or a blank control."""
     results = [
         row
         for group in comparison.groups

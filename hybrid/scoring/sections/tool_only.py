@@ -52,7 +52,7 @@ ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measur
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield counts for each hybrid solver with at least one setting without tools, over all and by task."""
+    """Yield counts, in total and by task, for each hybrid solver with at least one setting without tools."""
     for group in comparison.groups:
         # Every form of the group's MLLM without tools, including repetitions; the plain one first.
         model, alone = group.hybrid.model, group.alone

@@ -45,7 +45,7 @@ NOTHING: Final = "changes nothing within"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Yield rows for each hybrid solver with an MLLM alone, over all questions."""
+    """Return rows for each hybrid solver with an MLLM alone, over all questions."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 

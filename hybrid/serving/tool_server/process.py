@@ -64,7 +64,7 @@ Forwarded = LoadRequest | NeedRequest | ToolRequest
 
 
 class _Client:
-    """A connection, and the setup of the run behind it, once it uses the server."""
+    """A connection of a run. `setup` is None until the run uses the server."""
 
     def __init__(self, sock: socket.socket, server: ToolServer) -> None:
         self.channel = LoopChannel(sock, lambda message: server.take(self, message), lambda: server.leave(self))

@@ -3,7 +3,7 @@
     style = style_of("auto", "openai:Qwen/Qwen3-VL-8B-Instruct")        # qwen3-vl.toml
     style.dressed(tools)                                                # `crop` as its makers publish it
 
-A style replaces the form of one tool; the others keep their own form next to it.
+A style replaces the form of one tool; all other tools keep their own form.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Style:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the model is asked as if without a style."""
+        """Return whether the style changes nothing in the requests to the model."""
         return not (self.runs or self.frame)
 
     @property
@@ -116,7 +116,7 @@ class Style:
 
     @property
     def fact(self) -> dict[str, Json]:
-        """Its part of a run's identity, which is the same for every plain style."""
+        """The style's part of a run's identity, which is the same for every plain style."""
         identity = {"name": self.name, "frame": self.frame, "sha256": self.sha256}
         return {"name": PLAIN_NAME} if self.is_plain else {**identity}
 
@@ -125,7 +125,7 @@ class Style:
         return bool(model and self.models and re.search(self.models, model.partition(":")[2], re.IGNORECASE))
 
     def dressed(self, tools: Sequence[Tool]) -> tuple[Tool, ...]:
-        """Return the tools in the form for the model."""
+        """Return the tools in the form in which the model gets them."""
         return tuple(
             PublishedTool(
                 **{item.name: getattr(tool, item.name) for item in fields(Tool)}

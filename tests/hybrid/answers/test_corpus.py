@@ -1,8 +1,8 @@
 """Replies in the style of current models, each with the answer that a person reads in it: `replies.jsonl`.
 
 A line has the kind and choices of the question, the reply, its class, and the answer; the answer is null if a person
-cannot tell with confidence. Only denying a choice gives no answer, even if one choice remains. `missed` marks answers
-that the parser does not read; it reads none of them as another answer.
+cannot tell with confidence. A reply that only rejects choices gives no answer, even if one choice remains. `missed`
+marks answers that the parser does not read; it reads none of them as another answer.
 """
 
 import json

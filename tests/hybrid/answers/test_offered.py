@@ -1,4 +1,4 @@
-"""Answers of a guess: each has a probability, and each draw is one of them."""
+"""The answers that a guess may give: each has a probability, and each draw is one of these answers."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Points and boxes in each form of reply, and the relation between two of them."""
+"""Points and boxes are read from each form of reply, and the relation between two places is found."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A benchmark's facts in `card.toml`: read on demand, rejected with the line; metrics computed as their rows say."""
+"""A benchmark's `card.toml` is read on demand, errors name the line, and metrics are computed as its rows say."""
 
 import subprocess
 import sys

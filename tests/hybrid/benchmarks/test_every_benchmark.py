@@ -1,5 +1,6 @@
-"""Every published benchmark: equal files for equal seeds, errors that name the file, and no answer that was not
-offered."""
+"""Every published benchmark makes equal files from equal seeds, names the file in errors, and accepts only offered
+answers.
+"""
 
 from collections.abc import Callable
 from functools import cache
@@ -74,7 +75,7 @@ def test_a_folder_without_data_says_what_was_expected(name: str, tmp_path: Path)
 
 @cache
 def read_questions(name: str, folder: Path) -> tuple[Question, ...]:
-    """Return generated questions of a benchmark, made once; dialogues of several asks have their own tests."""
+    """Return generated questions of a benchmark, made once; dialogues of several prompts have their own tests."""
     generate_files(name, folder / name)
     payload = {"mode": "full"} if name == "actiview" else {}
     result = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **payload)

@@ -1,4 +1,4 @@
-"""Messages to a model, word for word: with `--format-line off --image-labels off` only the data's text.
+"""Messages to a model, word for word. With `--format-line off --image-labels off` they contain only the data's text.
 
 Every text here is written out by hand; a picture is `<N>`, numbered in the order of the question's own pictures.
 """

@@ -1,4 +1,4 @@
-"""The printed cells: required notes, and sums that a misread cell would break."""
+"""The printed cells have the required notes, and their sums agree, which would reveal a misread cell."""
 
 from hybrid.scoring.published import Published, published
 from tests.tables import cases, stored

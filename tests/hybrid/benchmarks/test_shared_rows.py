@@ -1,4 +1,4 @@
-"""Rows whose images are stored in advance: the same rows in the same order, with each error at its row."""
+"""If images are stored in advance, the rows and their order stay the same, and each error stays at its row."""
 
 from collections.abc import Iterator
 from pathlib import Path

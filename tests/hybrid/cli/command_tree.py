@@ -1,7 +1,7 @@
 """Every command of the program with a valid call, for tests that apply to all of them.
 
-A new command is found by walking the program; `words_of` fills in its required arguments by their types,
-unless `BASES` has an entry for it.
+A new command is found by walking the program; `words_of` fills in its required arguments by their types, unless `bases`
+has an entry for it.
 """
 
 from collections.abc import Iterator, Mapping

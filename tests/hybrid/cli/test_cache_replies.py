@@ -1,4 +1,4 @@
-"""`--cache-replies`: a request that an earlier run has paid for is not sent again and does not count as spent."""
+"""`--cache-replies`: a request that an earlier run has paid for is not sent again and its cost is not counted again."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`hybrid compare` as typed: the same p value in every command, refusals, and the numbers of the published data."""
+"""`hybrid compare` as a user calls it: equal p values in every command, refusals, and numbers from published data."""
 
 import json
 from pathlib import Path

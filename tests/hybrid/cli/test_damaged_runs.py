@@ -1,4 +1,4 @@
-"""A run folder is complete, or it is refused, or its missing parts are reported; no error stays silent."""
+"""A damaged run folder is refused, or its missing parts are reported; no damage goes unnoticed."""
 
 import json
 import shutil

@@ -120,7 +120,7 @@ def told_well(result: Any, what: str) -> None:
 
 
 def list_refused(words: Words) -> list[tuple[click.Parameter, str]]:
-    """Return each path option or argument with every refused path, and each text option with one of them."""
+    """Return each path option or argument with every refused path, and each text option with one refused path."""
     item, waits = TREE[words], words in command_tree.WAITING
     paths = [param for param in item.params if isinstance(param.type, click.Path)]
     texts = [param for param in item.params if isinstance(param.type, click.types.StringParamType) and not waits]
@@ -129,8 +129,8 @@ def list_refused(words: Words) -> list[tuple[click.Parameter, str]]:
     return [*itertools.product(paths, KINDS), *rows, *((param, next(turns)) for param in texts)]
 
 
-# `tools try` would serve its page, and its options are those of `tools run`. `view` waits for a run at any usable path;
-# tests/hybrid/cli/test_wrong_turns.py has the unusable ones.
+# `tools try` is left out because it would serve its page; it has the options of `tools run`. `view` is left out because
+# it waits for a run at any usable path; tests/hybrid/cli/test_wrong_turns.py covers unusable paths.
 @of_all(("tools", "try"), ("view",), having=list_refused)
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words

@@ -1,4 +1,4 @@
-"""Single questions, folders of a run, and messages that name the next step."""
+"""A user's first mistakes with single questions and run folders: the message names the next step."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Values passed by Python code, next to a file and the environment."""
+"""Values that Python code passes, and their precedence over a file and the environment."""
 
 from pathlib import Path
 from typing import Any

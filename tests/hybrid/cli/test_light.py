@@ -1,4 +1,4 @@
-"""Installations without extras: servers work, and commands that need an extra name it."""
+"""Installations without extras: models on servers work, and a command that needs an extra names it."""
 
 import json
 import os
@@ -102,7 +102,7 @@ def test_servers_are_asked_and_runs_are_read(server: str, blink: Path, tmp_path:
         (*asking(server, "blink", blink), *solvers, "--out", "run"),
         (*asking(server, "mm_sap", "sample"), "--solver", "mllm", "--limit", 1),
         ("export", "run", "--to", "parquet", "-o", "table.parquet"),
-        # Other tests run more `tools` commands, and these two with fewer packages.
+        # Other tests run further `tools` commands, and run these two with fewer packages installed.
         ("tools", "list"),
         ("tools", "show", "depth"),
     ]

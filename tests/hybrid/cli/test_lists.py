@@ -1,4 +1,4 @@
-"""Commands that list and check: tools, benchmarks, data, plan."""
+"""Commands that list or check something: `tools`, `benchmarks`, `data` and `plan`."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`--verbose`, `--quiet` and `--debug` of every long command: one decorator, one meaning."""
+"""`--verbose`, `--quiet` and `--debug` come from one decorator and mean the same in every long command."""
 
 import logging
 

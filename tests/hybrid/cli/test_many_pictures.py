@@ -1,4 +1,6 @@
-"""A tool on many pictures from Python: order, failures, laziness; and every picture of an output on disk."""
+"""A tool runs on many pictures from Python: in order, lazily, with failures reported; all pictures of an output are
+saved.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

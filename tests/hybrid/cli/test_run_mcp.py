@@ -1,4 +1,4 @@
-"""`hybrid run --mcp`: messages before anything is asked, and a run that is repeated from its configuration."""
+"""`hybrid run --mcp`: errors come before anything is asked, and a run can be repeated from its configuration."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Wrong values are usage errors in one line before anything is asked."""
+"""Wrong values are reported as usage errors of one line before anything is asked."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,5 @@
-"""`hybrid run` with the controller on servers of thinking models: what they require back, stream and refuse.
+"""`hybrid run` with the controller on servers of thinking models, which require thoughts back, stream, or refuse
+options.
 
 Each server refuses a conversation without its own reasoning, like the server that it is named after.
 """

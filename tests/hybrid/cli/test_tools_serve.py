@@ -1,4 +1,4 @@
-"""`hybrid tools serve`: messages before anything is served; `tests/hybrid/integrations` connects to it."""
+"""`hybrid tools serve` reports errors before it serves anything; `tests/hybrid/integrations` connects to the server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`hybrid run --trace`: to a collector, to an unreachable one, to a file; and refusals."""
+"""`hybrid run --trace` writes to a collector, which may be unreachable, or to a file; invalid values are refused."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The image store: unchanged bytes, upright sizes, and errors with their location."""
+"""The image store keeps bytes unchanged, records upright sizes, and reports errors with their location."""
 
 import hashlib
 import struct

@@ -1,4 +1,4 @@
-"""Paths of the machine in files about a run: shortened in every form, and nothing else is changed."""
+"""Paths of this machine in files about a run are shortened in whatever form they occur; nothing else is changed."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Messages refer to images, and tool outputs read as a model should read them."""
+"""Messages refer to images, and tool outputs have the text that a model should read."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Option rotation: the options move, the picture and the right option do not, and consistency is about options."""
+"""Option rotation moves the options, but neither the picture nor the right option; consistency compares options, not
+letters.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Messages of commands in terms of Python."""
+"""Messages about command options are reworded for callers from Python."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Secrets by value: found as they are and as JSON and URLs write them.
+"""Secrets are found by their value: verbatim, and in the encodings of JSON and URLs.
 
 `tests/security/test_secrets.py` searches all that a full run leaves behind.
 """

@@ -1,4 +1,6 @@
-"""Image files that are small and slow to open are refused; limits are lowered here, so that no file is slow."""
+"""Small image files that would take long to open are refused. The limits are lowered here, so that no test file is
+slow.
+"""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""A question's time: running counts, waiting does not; no test here uses the wall clock."""
+"""A question's time includes running but not waiting. No test here uses the wall clock."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Facts in TOML: they become the declared types, and anything else is refused with file, line and key."""
+"""Facts in TOML are converted to the declared types; an invalid value is refused with its file, line and key."""
 
 from __future__ import annotations
 

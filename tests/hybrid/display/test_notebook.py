@@ -1,4 +1,4 @@
-"""Progress in a notebook: one output of the cell that is updated in place.
+"""Progress in a notebook is a single output of the cell, which is updated in place.
 
 uv run --with nbclient --with ipykernel pytest -n 0 -m slow tests/hybrid/display/test_notebook.py
 """

@@ -1,4 +1,4 @@
-"""The progress of long commands: at short intervals on a terminal, at long ones in a log, none if quiet."""
+"""Long commands show progress at short intervals on a terminal, at long intervals in a log, and not with `--quiet`."""
 
 import sys
 from collections.abc import Sequence

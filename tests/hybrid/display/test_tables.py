@@ -1,4 +1,4 @@
-"""Every table format: aligned, escaped, and read back if possible."""
+"""Tables in every format are aligned and escaped, and are read back where that is possible."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Lines that fit a terminal: nothing is lost, and a command can be pasted."""
+"""Lines are wrapped to fit a terminal: nothing is lost, and a command can still be pasted."""
 
 import fcntl
 import os

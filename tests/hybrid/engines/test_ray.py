@@ -1,4 +1,4 @@
-"""`--engine ray` on a cluster of two nodes, each with its own image store: the same answers, and none twice."""
+"""`--engine ray` on a cluster of two nodes, each with its own image store: same answers, and nothing is asked twice."""
 
 import asyncio
 import hashlib
@@ -52,7 +52,7 @@ CAT = re.compile(rb"Is the cat (\d+) on the mat")
 def session() -> Iterator[Path]:
     """Start two nodes of one CPU and connect to them; return Ray's log folder. Ray's sockets need a short path."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
-    # Ray writes its address there, and creates the folder only for a cluster inside it.
+    # Ray writes its address to this folder, but creates the folder only for a cluster inside it.
     Path(tempfile.gettempdir(), "ray").mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -78,8 +78,10 @@ def session() -> Iterator[Path]:
 
 
 def answer_request(body: bytes) -> bytes:
-    """Return a call of jigsaw if tools are offered, then the letter of the image in its output; "(A)" to a question
-    about a cat; else a description."""
+    """Return a call of jigsaw if tools are offered and none has run, then the letter of the image in its output.
+
+    Without tools, return "(A)" for a question about a cat, and a description for any other request.
+    """
     if offers_tools(body) and not tool_results(body):
         call = tool_call(json.dumps({"images": ["img:1", "img:2", "img:3"]}), "jigsaw")
         return framed(answer_body(call, "tool_calls"))
@@ -89,7 +91,9 @@ def answer_request(body: bytes) -> bytes:
 
 
 class Server:
-    """An OpenAI-compatible server in the loop of the test: it returns the reply of `said` when it is released."""
+    """An OpenAI-compatible server in the loop of the test: it returns the reply of `answer_request` when it is
+    released.
+    """
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -106,7 +110,7 @@ class Server:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
 
     def cats(self) -> list[int]:
-        """Return the questions of all requests that are not descriptions."""
+        """Return the numbers of the questions in all requests, without requests for a description."""
         return sorted(filter(None, map(self.number, self.bodies)))
 
     @staticmethod
@@ -350,7 +354,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     assert (meter.used.model_calls, meter.pending) == (1 + 12 + 12 + in_flight, 0)
     lines = (run.folder.path / "replies.jsonl").read_text().splitlines()
     assert len({json.loads(line)["image"] for line in lines}) == len(lines) == 12
-    # An image is put once, regardless of the number of workers and nodes, and arrives unchanged.
+    # Each image is put into the object store once, for any number of workers and nodes, and arrives unchanged.
     sha256s = {question.images[0].sha256 for question in run.sound}
     assert watched.engine.shelf.puts == len(sha256s) == 12
     for sha256 in sha256s:

@@ -44,7 +44,7 @@ def url() -> Iterator[str]:
 
 
 def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return a folder of tools with a helper: the option, relative to the directory of the command."""
+    """Write a folder with a tool and its helper; return the option that names it, as a relative path."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "_words.py").write_text(WORDS)
@@ -53,13 +53,13 @@ def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def in_the_environment(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the same folder, named by the variable."""
+    """Write the same folder; return the environment variable that names it."""
     in_a_folder(tmp_path)
     return (), {"HYBRID_TOOL_PATH": str(tmp_path / "own")}
 
 
 def in_a_package(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return a package with an entry point, as an installer leaves it."""
+    """Write a package with an entry point, as an installer leaves it; return the variable that makes it importable."""
     site = tmp_path / "site"
     package, facts = site / "red_package", site / "red_package-1.0.dist-info"
     package.mkdir(parents=True)

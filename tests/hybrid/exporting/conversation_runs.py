@@ -202,7 +202,10 @@ def check_trl(row: Mapping[str, Any]) -> None:
 
 
 def sent(messages: Sequence[Message]) -> list[Any]:
-    """Return messages as role and parts, images by hash, calls by name, arguments and position."""
+    """Return each message as its role, parts and calls, and the position of the call that it answers.
+
+    Images are given by their hash, calls by name and arguments.
+    """
     results: list[Any] = []
     place: dict[str, int] = {}
     for message in messages:
@@ -215,7 +218,7 @@ def sent(messages: Sequence[Message]) -> list[Any]:
 
 
 def row_as_sent(row: Mapping[str, Any], folder: Path) -> list[Any]:
-    """Return a row in the same form; images by the hash of its files."""
+    """Return an exported row in the form of `sent`; images are given by the hash of their files."""
     results: list[Any] = []
     place: dict[str, int] = {}
     images = iter(row["images"])

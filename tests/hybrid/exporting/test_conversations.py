@@ -1,4 +1,4 @@
-"""Training data from the controller's conversations: word for word as sent, in the format that TRL documents."""
+"""Training data from the controller's conversations are word for word as sent, in the format that TRL documents."""
 
 import asyncio
 import hashlib

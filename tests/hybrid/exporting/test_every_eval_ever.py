@@ -27,7 +27,7 @@ TASKS = ("Jigsaw", "Relative_Depth")
 
 @pytest.fixture
 def exported(traced: Path, tmp_path: Path) -> Callable[..., dict[str, tuple[Any, list[Any]]]]:
-    """Return, by model, the aggregate and its rows, of the run exported with these options."""
+    """Return a function that exports the run with some options and returns, by model, the aggregate and its rows."""
 
     def export(*options: str) -> dict[str, tuple[Any, list[Any]]]:
         out = tmp_path / "-".join(["shared", *options])

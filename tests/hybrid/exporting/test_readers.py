@@ -1,4 +1,4 @@
-"""Exports as their own readers load them: `datasets` on a file and on a folder. Inspect's are in test_inspect.py."""
+"""Exports are read by the library `datasets`, as file and as folder. test_inspect.py has the exports for Inspect."""
 
 import json
 from pathlib import Path

@@ -55,7 +55,7 @@ def make_run(
 
 
 def numbers(scored: Scored) -> tuple[dict[str, Any], dict[str, float | None]]:
-    """Return the metrics and every verdict; `undecided` belongs to predictions alone."""
+    """Return the metrics and every verdict, without `undecided`, which only predictions have."""
     values = {name: value for name, value in scored.counted["wrong"].values().items() if name != "undecided"}
     return values, {score.id: score.correct for score in scored.counted["wrong"].scores}
 
@@ -139,7 +139,7 @@ def test_a_rotated_run_is_refused(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def rows_of(replies: list[str]) -> tuple[Any, ...]:
-    """Rows as a sheet accepts them, of questions without a benchmark."""
+    """Return rows that a sheet accepts, for questions without a benchmark."""
     return tuple(
         SimpleNamespace(
             question=SimpleNamespace(id=f"q{place}", unit=f"q{place}", task="t", text="=1+1?", choices=("=A1", "3")),

@@ -1,4 +1,4 @@
-"""Conversations as LLaMA-Factory reads them: turns in alternation, and as many placeholders as images."""
+"""Conversations in the form that LLaMA-Factory reads: turns alternate, and there are as many placeholders as images."""
 
 import json
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ NAMES = ("look", "dies", "odd", "refuses", "unwilling", "variables")
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the rest of the response to a request; None for none."""
+    """Return the rest of the response to a request, or None if the server does not respond."""
     if method == "initialize":
         facts = {"protocolVersion": params["protocolVersion"], "serverInfo": {"name": "Plain", "version": "1.0"}}
         return {"result": {**facts, "capabilities": {"tools": {}}}}

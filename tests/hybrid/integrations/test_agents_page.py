@@ -1,4 +1,4 @@
-"""`docs/agents.md` is correct, with a local graph and a local server."""
+"""The examples of `docs/agents.md` work with a local graph and a local server."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def nearest(data: Any) -> str:
 
 
 class Serves(JsonHandler):
-    """Answers a chat completion after a call of its own tool, and includes those messages."""
+    """Answers a chat completion like an agent: the response also contains the messages of a call to its own tool."""
 
     def posted(self, body: bytes) -> None:
         (message,) = json.loads(body)["messages"]

@@ -1,4 +1,6 @@
-"""Descriptions of a foreign server in a run: clean texts, bounded schemas, and which arguments take an image."""
+"""A foreign server's descriptions in a run: texts are clean, schemas are bounded, and arguments for images are
+recognised.
+"""
 
 import json
 import string

@@ -63,7 +63,7 @@ async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIte
 
 
 def children() -> set[str]:
-    """Return the processes that this one has started, by their parent: the kernel's own list depends on threads."""
+    """Return the processes whose parent is this process. The kernel's own list of children depends on threads."""
     seen = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # a process that ends while the list is read

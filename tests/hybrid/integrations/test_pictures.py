@@ -1,4 +1,4 @@
-"""External images: data, or names of files below one folder, and nothing else."""
+"""External images are accepted as data or as names of files below one folder, and in no other form."""
 
 import base64
 import os

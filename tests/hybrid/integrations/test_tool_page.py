@@ -46,7 +46,7 @@ class Trial:
     source: Path
 
     def write(self, text: str) -> None:
-        """Change the tool's file, even if the clock did not move."""
+        """Write the tool's file and set its modification time one second later, even if the clock did not move."""
         modified_ns = self.source.stat().st_mtime_ns if self.source.exists() else 0
         self.source.write_text(text)
         os.utime(self.source, ns=(modified_ns + 10**9, modified_ns + 10**9))

@@ -1,4 +1,4 @@
-"""Quantiles of a letter's grey levels are NumPy's."""
+"""Quantiles of a letter's grey levels equal those of NumPy."""
 
 import numpy as np
 import pytest

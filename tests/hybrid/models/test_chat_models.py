@@ -157,7 +157,7 @@ async def test_repairs_are_counted_as_those_of_our_own_client(
 
 
 def cut_call(answer: Any, reason: str | None, *earlier: str) -> Any:
-    """A stream whose last call ends within the number 34, which the model began; `earlier` calls have ended."""
+    """Return a stream that is cut within the number 34 in its last call; the `earlier` calls are complete."""
     functions = [{"name": "crop", "arguments": arguments} for arguments in (*earlier, '{"zoom": 3')]
     calls = [{"index": i, "id": f"c{i}", "type": "function", "function": part} for i, part in enumerate(functions)]
     deltas = [({"role": "assistant", "tool_calls": calls}, None), ({}, reason)]

@@ -1,4 +1,4 @@
-"""The circuit breaker in simulated time: a loop whose clock jumps to the next timer."""
+"""The circuit breaker, tested in simulated time by an event loop whose clock jumps to the next timer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

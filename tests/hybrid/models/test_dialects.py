@@ -1,4 +1,4 @@
-"""Calls in the text of replies, in every dialect; the replies are rows of `dialects.toml`."""
+"""Calls in every dialect are read from the text of replies; the replies are rows of `dialects.toml`."""
 
 import json
 import re

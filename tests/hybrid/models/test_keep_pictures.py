@@ -1,4 +1,4 @@
-"""Which pictures of tools stay in a dialogue (`--keep-pictures`), and how a removed one returns."""
+"""Tests of the tool pictures that stay in a dialogue (`--keep-pictures`), and of how a removed picture returns."""
 
 import pytest
 

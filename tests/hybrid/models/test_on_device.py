@@ -1,4 +1,4 @@
-"""Models in this process on `$HYBRID_TEST_DEVICE`: results equal the CPU's; and a real shortage of memory."""
+"""Models in this process on `$HYBRID_TEST_DEVICE` give the CPU's results, also after a real shortage of memory."""
 
 import asyncio
 import io

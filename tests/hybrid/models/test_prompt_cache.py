@@ -1,4 +1,4 @@
-"""Cache markers that make providers read the shared part of requests once, as they are sent."""
+"""Cache markers as they are sent: with them, providers read the shared part of several requests only once."""
 
 from collections.abc import Callable
 from typing import Any

@@ -177,7 +177,7 @@ def test_a_date_to_wait_for_is_read_from_the_header() -> None:
         (litellm("MALFORMED_FUNCTION_CALL"), {}, End.MALFORMED_CALL),
         (litellm("max_tokens"), {}, End.CUT),
         (litellm(None), {}, End.ENDED),
-        # vLLM reports the stop text or token there.
+        # vLLM reports the stop text or token in `stop_reason`.
         ({"finish_reason": "stop", "stop_reason": "error"}, {}, End.ENDED),
         ({"finish_reason": "stop", "stop_reason": 151643}, {}, End.ENDED),
         ({"finish_reason": "stop", "stop_reason": ["x"]}, {}, End.ENDED),
@@ -393,7 +393,8 @@ async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that
         replies = await asyncio.gather(*(call_crop(chat, crop_tool, f"q{number}") for number in range(24)))
     assert {reply.end for reply in replies} == {End.MALFORMED_CALL}
     assert sum(reply.attempts or 0 for reply in replies) == len(recorder.requests)
-    # Each question takes at most two requests with tools and one without, plus probes that found the server back.
+    # Each question takes at most two requests with tools and one without, plus probes that found the server available
+    # again.
     assert tools_sent(recorder).count(False) == 24
     await chat.close()
 

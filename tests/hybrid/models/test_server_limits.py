@@ -1,4 +1,4 @@
-"""Limits of servers, in simulated time: how many requests a run sends, what it loses, and its messages."""
+"""Limits of servers, in simulated time: how many requests a run sends, which replies it loses, and what it reports."""
 
 import asyncio
 import re

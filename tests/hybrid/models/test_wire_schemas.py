@@ -51,8 +51,8 @@ def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
             else:
                 yield from differences(value, reference[key], f"{at}.{key}")
         more = reference.keys() - actual.keys() - WORDS if isinstance(reference, dict) else ()
-        # Coordinates belong together, which the system text says once; an empty list of required names is equivalent to
-        # none.
+        # A client may add a list of required names that is empty or has only coordinates: the system text states once
+        # that coordinates belong together.
         yield from (
             f"{at}.{key} is new: {reference[key]}" for key in more if not COORDINATES.issuperset(reference[key])
         )

@@ -1,4 +1,4 @@
-"""How often a run loads plug-ins."""
+"""Tests of how often a run loads plug-ins."""
 
 from collections import Counter
 from dataclasses import replace

@@ -25,7 +25,8 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     playwright.expect.set_options(timeout=HANGS_MS)
-    # Closed after this file, because its event loop would otherwise stay the running one for later asyncio tests.
+    # Playwright is closed after each test file; its event loop would otherwise stay the running one for later asyncio
+    # tests.
     with playwright.sync_playwright() as driver:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)

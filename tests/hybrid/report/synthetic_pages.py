@@ -177,7 +177,7 @@ def verdict(rng: random.Random, solver: SolverCard) -> RowVerdict:
 
 
 def question_page(row: QuestionRow, solvers: Sequence[SolverCard], text: Shown | None, number: int) -> QuestionPage:
-    """Return the page of a row: one ask per solver, with calls if the row has some."""
+    """Return the page of a row: one entry per solver, with the calls of its tools."""
     photo = () if text is None else (text.photos[number % len(text.photos)],)
     overlay = () if text is None else (text.overlays[number % len(text.overlays)],)
     return QuestionPage(
@@ -226,7 +226,7 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
 
 
 def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:
-    """Return the number of questions that became right or wrong from the second solver to the first, with their ids."""
+    """Return how many questions are right or wrong with the second solver and with the first, with their ids."""
     results = []
     for text in ("right", "wrong"):
         for after in ("right", "wrong"):
@@ -447,7 +447,7 @@ def five_benchmarks(root: Path, n: int = 60, *, live: bool = False, tags: tuple[
 
 
 def differences(root: Path, lines: int) -> Pages:
-    """Return a benchmark with one pair of solvers in its overview, and a difference for each of `tasks` tasks."""
+    """Return a benchmark with one pair of solvers in its overview, and a difference for each of `lines` tasks."""
     rows = rows_of(2, SOLVERS)
     built = benchmark_pages("blink", rows, None)
     items = tuple(
@@ -463,7 +463,7 @@ ATTACKED = (*SOLVERS, SolverCard(HOSTILE[1], "hybrid", HOSTILE[2], HOSTILE[0], 0
 
 
 def hostile_rows() -> list[QuestionRow]:
-    """Return a question per text; the solvers reply with it, a long word, its reverse and the text again."""
+    """Return a question per text; two solvers reply with the text, one with a long word, one with the text reversed."""
     rows = []
     for number, text in enumerate(HOSTILE):
         answers = (text, "x" * 3000, text[::-1], text)

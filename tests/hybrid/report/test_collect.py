@@ -1,4 +1,6 @@
-"""From runs on disk to the payload: every count recomputed; damaged, missing and imported data."""
+"""The payload of a report, collected from runs on disk: every count is recomputed; data may be damaged, missing or
+imported.
+"""
 
 import json
 import math

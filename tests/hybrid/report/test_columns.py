@@ -1,4 +1,4 @@
-"""The list's texts without the openings that many of them share."""
+"""The texts in the list of questions are shown without the opening that many of them share."""
 
 import random
 from collections.abc import Sequence

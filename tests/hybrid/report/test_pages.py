@@ -213,7 +213,7 @@ def test_the_keyboard_goes_everywhere(open_page: Any, five: str) -> None:
     keys = page.keyboard
     keys.press("/")
     expect(page.locator("#search")).to_be_focused()
-    keys.type("jk[]?")  # are letters there
+    keys.type("jk[]?")  # in the search field, these keys are letters
     expect(page.locator(".count")).to_have_attribute("data-count", "0")
     page.locator("#search").fill("")
     keys.press("Escape")
@@ -465,7 +465,7 @@ def test_new_answers_are_shown_without_losing_ones_place(open_page: Any, tmp_pat
     write(waiting)
     item, another = open_page(alone=True), open_page(alone=True)
     with listening(LocalServer(partial(Quiet, directory=str(site)))) as server, contextlib.ExitStack() as stack:
-        # Otherwise they would continue to contact a server that is gone.
+        # Otherwise the pages would continue to contact a server that is gone.
         for watched in (item, another):
             stack.callback(watched.page.context.close)
         page = item.open(f"{server.url}/#/blink/list?verdict=controller%2Fopen")

@@ -118,7 +118,7 @@ def test_failures_are_counted_by_kind_until_the_question_is_finished(run: RunFol
     newest: Any = progress.as_json()["newest"]
     entry = next(item for item in newest if item["id"] == names[1] and item["solver"] == "controller")
     assert (entry["verdict"], entry["kind"], entry["text"]) == ("failed", "Outage", last)
-    # The next command asks it again and finishes it.
+    # The next command asks the first and the third question again and finishes them.
     append(run, lines[0], lines[2])
     assert solver(progress)["failures"] == {"Outage": 1}
     assert failure_kind("") == failure_kind("something else went wrong: so") == "error"

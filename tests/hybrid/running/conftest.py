@@ -1,4 +1,4 @@
-"""Data for runs."""
+"""Fixtures: data and a configuration for runs."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The plan of an ablation: the menus that are tested, and the cost of all of them together."""
+"""The plan of an ablation: the menus that are tested, and the total cost of their runs."""
 
 from typing import Any
 

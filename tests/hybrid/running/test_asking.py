@@ -28,7 +28,7 @@ def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunCo
 
 
 def with_models(run: ResolvedRun, model: Any, captioner: Any = None) -> ResolvedRun:
-    """Return the run with these models, under its own facts."""
+    """Return the run with these models, which take over the facts of the models that they replace."""
     for fake, current in ((model, run.resources.model), (captioner, run.resources.captioner)):
         if fake is not None and current is not None:
             fake.metadata = current.metadata

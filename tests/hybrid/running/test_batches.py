@@ -1,4 +1,4 @@
-"""Runs in batches, with a server that has the three documented APIs: the same replies, and nothing paid twice."""
+"""Runs in batches, with a server that has the three documented APIs, get the same replies and pay for nothing twice."""
 
 import asyncio
 import signal

@@ -30,8 +30,8 @@ def test_every_option_says_first_whether_it_counts() -> None:
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # The first two fields are in a solver's "tools", the last three are keys next to it, and `pictures` is a key of the
-    # identity; no other field affects a tool output.
+    # Among the fields in `count`, `backend` and `weights` are in a solver's "tools", the last three are keys next to
+    # it, and `pictures` is a key of the identity. No other field affects a tool output.
     count, free = (
         {"backend", "weights", "pictures", "unchecked", "dtype", "compiled"},
         {"device", "timeout_s", "queue_s", "coming_s", "threads", "gpu_share"},

@@ -1,4 +1,4 @@
-"""Sources of questions: options that do not fit, and which questions a limit selects."""
+"""Sources of questions: unsuitable options are refused, and a limit selects the right questions."""
 
 import tempfile
 from collections import Counter

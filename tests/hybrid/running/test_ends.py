@@ -1,4 +1,4 @@
-"""How a run ends early, and what it leaves: finished questions, open ones, and replies already received."""
+"""A run that ends early leaves finished questions, open questions, and the replies that it has received."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The dry run: counted by hand if every number is known, else within a factor of two of the real usage."""
+"""The estimate of a dry run equals a count by hand if every number is known, else it is within a factor of two."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,8 +31,8 @@ from tests.tables import stored
 
 SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 
-# "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no" has 76 characters, its format line 88,
-# a name such as "img:1:" 6; GPT-4o takes 85 + 170 tokens for a picture of one tile.
+# Numbers of tokens. "Is the cat 1 on the mat?\nSelect from the following choices.\n(A) yes\n(B) no" has 76 characters,
+# its format line has 88, and a name such as "img:1:" has 6. GPT-4o takes 85 + 170 tokens for a picture of one tile.
 TEXT, LINE, NAME, PICTURE = 19, 22, 2, 255
 MLLM = TEXT + LINE + NAME + PICTURE
 
@@ -200,7 +200,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     # The question is asked again if the reply is the only refusal among its five options.
     refusals = await estimate_run(on(folders("mm_sap"), "mm_sap"))
     assert [spent.calls / refusals.questions for _, spent in refusals.levels] == [1, pytest.approx(1.2), 2]
-    # Either one part is shown and the question follows, or all four parts are shown, with three asks whether to
+    # Either one part is shown and the question follows, or all four parts are shown, with three prompts whether to
     # continue.
     shifts = await estimate_run(on(folders("actiview"), "actiview", settings={"mode": "shift"}))
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
@@ -210,7 +210,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
-# By task, the tool that the model of the next test calls; only those of BLINK's generated tasks that have a tool.
+# By task, the tool that the model of the next test calls; only BLINK's generated tasks that have a tool are included.
 TOOLS: Mapping[str, str] = stored(__file__, "TOOLS")
 # A reply of the same length as GPT-4o's published replies.
 REPLY = f"{'Let me look at it once more. ' * 16}\nAnswer: (A)"

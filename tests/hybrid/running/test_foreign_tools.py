@@ -1,4 +1,4 @@
-"""Tools of other MCP servers in runs: called by a controller, in the trace, the store, the manifest and the report."""
+"""Tools of other MCP servers are called by a controller, and appear in trace, store, manifest and report."""
 
 import asyncio
 import re

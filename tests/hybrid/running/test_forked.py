@@ -1,4 +1,4 @@
-"""Work in a fork: its values, errors and end, and that the command line reads the data in a fork.
+"""Work in a fork returns values and errors, and ends; the command line reads the data in a fork.
 
 Each test runs in a separate program: the test process has threads, and then nothing is forked.
 """
@@ -175,7 +175,9 @@ def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> Non
     "looks", ["", "module._open = lambda sock: next(first, None) or bool(sock.recv(1, socket.MSG_PEEK))"]
 )
 def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
-    """This holds for a second interrupt in a step, and for the first one if the socket is closed before it arrives."""
+    """This holds for a second interrupt in a step, and for the first interrupt if the socket is closed before it
+    arrives.
+    """
     body = f"""
     import socket
     import hybrid.running.forked as module

@@ -1,4 +1,4 @@
-"""Generated benchmarks on disk: generated once, and a larger sample begins with the same rows."""
+"""A generated benchmark is generated once, and a larger sample begins with the same rows."""
 
 import pytest
 

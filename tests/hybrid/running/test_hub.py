@@ -1,4 +1,4 @@
-"""`--data hub`, with a server of the hub's protocol: which files are downloaded, and the error without them."""
+"""`--data hub`, with a server of the hub's protocol: the files that are downloaded, and errors about missing data."""
 
 import os
 import shutil

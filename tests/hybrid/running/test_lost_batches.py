@@ -32,7 +32,7 @@ Rewrite = Callable[[int, bytes], bytes]
 
 
 class JumpingTimer:
-    """A clock that only sleeping moves; `sleep` appends each requested duration to `slept`."""
+    """A clock that moves only during a sleep; `sleep` appends each requested duration to `slept`."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -119,11 +119,11 @@ def test_a_server_that_knows_no_batch_is_sent_two(config: RunConfig, model: str)
         assert sizes(server) == [6, 6]
         assert end.answered == 0
         assert "lost this request in two batches" in end.failures[0].error
-        # The next command does not send it again either.
+        # The next command does not send the requests again either.
         assert "lost this request in two batches" in ask(config, server).failures[0].error
         assert sizes(server) == [6, 6]
         server.behaviour.unknown = lambda *_: False
-        # Without batches they can be asked.
+        # Without batches the questions can be asked.
         assert ask(config, server, batch=False).failures == ()
 
 

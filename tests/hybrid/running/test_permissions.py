@@ -1,4 +1,4 @@
-"""Permissions: what is refused, what permits it, what is only labelled, and labels that remain."""
+"""Permissions: what is refused, which option permits it, what is only labelled, and which labels remain."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -139,7 +139,7 @@ def test_pictures_of_tools_have_no_more_bytes_than_the_server_takes(
         run(server, tmp_path / "run", settings={"image_limits": f"most_bytes:{most}"})
     assert len(free[-1]) > 25_000
     assert len(urls_sent(server)[-1]) <= most
-    # A JPEG of lower quality suffices, or the picture is reduced, which its scale shows.
+    # Either a JPEG of lower quality suffices, or the picture is reduced, as its scale shows.
     assert (sizes_sent(server)[-1] < size) is is_smaller
     step = next(step for step in steps(tmp_path / "run") if step.kind == "tool")
     ref = step.images[-1]

@@ -1,4 +1,6 @@
-"""`--setting repeats=K` in a run: separate folders and seeds, resumed and extended, refused if it has no effect."""
+"""`--setting repeats=K` gives separate folders and seeds, can be resumed and extended, and is refused if it has no
+effect.
+"""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Rules of tools passed in from Python for own rows: by task, by the column `route`, several in order."""
+"""Rules of tools from Python apply to a user's own rows by task or by the column `route`; several apply in order."""
 
 import json
 from pathlib import Path

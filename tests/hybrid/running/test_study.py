@@ -1,4 +1,4 @@
-"""Which cells of a study can be run."""
+"""Tests of which cells of a study can be run."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from tests.picture_runs import run, steps
     "treatment",
     [
         Treatment(beside="ignored"),
-        # This server reads the user's pictures, and counting tokens for tools' pictures does not excuse it.
+        # This server ignores tools' pictures but counts tokens for them; the count does not prove that it reads them.
         Treatment(beside="ignored", counts="all"),
         Treatment(beside="ignored", uncounted=True),
         Treatment(beside="ignored", counts="none"),

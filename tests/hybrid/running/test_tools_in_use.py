@@ -1,4 +1,4 @@
-"""Which tools a run sets up: those that its solvers may call, and no others."""
+"""A run sets up the tools that its solvers may call, and no others."""
 
 import json
 import os

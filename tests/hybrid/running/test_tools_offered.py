@@ -1,4 +1,4 @@
-"""Tools that a run offers to its model: a benchmark's own menu for all its questions, unless others are named."""
+"""A run offers its model the benchmark's own menu of tools for all questions, unless other tools are named."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -34,10 +34,12 @@ def split(shared: str | None, answering: str) -> AnswerSplit:
 
 
 def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[ConclusionRows, Comparison, HeadlinePair]:
-    """Return the pair of two solvers of these letters by task; `more` are repetitions of b in its first task."""
+    """Return the pair of two solvers with these letters by task; `more` has the letters of b's repetitions in the first
+    task.
+    """
     task = next(iter(a))
     repetitions = [solver(f"b@{n}", {**b, task: word}) for n, word in enumerate(more, 2)]
-    # A solver's name in a comparison may differ from that in its run, by which repetitions belong together.
+    # A solver's name in a comparison may differ from its name in the run, which decides what is a repetition of what.
     recorded = {name: {} if more else {"recorded": f"{name} recorded"} for name in "ab"}
     comparison = compare([solver("a", a, **recorded["a"]), solver("b", b, **recorded["b"]), *repetitions])
     rows = ConclusionRows(comparison, ("differences", "helped", "answered"))

@@ -1,4 +1,4 @@
-"""An ablation is one family of tests, and its text states that a tool was never called."""
+"""An ablation is one family of tests, and its text names a tool that was never called."""
 
 from dataclasses import replace
 from pathlib import Path

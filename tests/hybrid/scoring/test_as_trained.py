@@ -66,7 +66,7 @@ def test_another_effect_of_the_same_solvers_is_not_taken(
 def test_a_run_with_fewer_pictures_is_an_effect_and_no_contestant(
     synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The replies of these runs have no tool output, so the effect would not be asked for.
+    # The replies of these runs have no tool output, so without this patch the effect would not be computed.
     monkeypatch.setattr(effects, "lacks_pictures", lambda folder, solver: False)
     report = compared(synthetic_runs, tmp_path, (R, HALF), {"keep_pictures": "latest"})
     rows = {row.quantity: row.value for row in report.results if row.section == "effects" and not row.group}

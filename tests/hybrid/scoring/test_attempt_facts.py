@@ -1,4 +1,4 @@
-"""Facts of attempts: read once for all sections, and kept apart from steps that cannot be read."""
+"""Facts of attempts are read once for all sections, and cost and time are read even if the steps are unreadable."""
 
 from collections import Counter
 from pathlib import Path

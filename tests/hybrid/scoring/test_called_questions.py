@@ -9,7 +9,7 @@ from hybrid.core.types import Fault, Question, Reply, Step
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.called import call_share
 
-# By repetition, whether each question has a call (`c`), one that ended in a fault (`x`), or none.
+# By repetition, for each question: a call (`c`), a call that ended in a fault (`x`), or none (`-`).
 CALLS = {"controller": "ccx--c", "controller@2": "c-cc-c"}
 
 

@@ -1,4 +1,4 @@
-"""The accuracy of guessing: that of the solver `chance` in long seeded runs, and that computed by hand and formula."""
+"""The computed accuracy of guessing equals that of the solver `chance` in long seeded runs, and values by hand."""
 
 import math
 import random
@@ -69,7 +69,7 @@ def test_a_guess_comes_to_what_the_solver_chance_does(
         assert all(guesses[place].exact for place in places)
         guessed = fmean(guesses[place].correct or 0.0 for place in places)
         rates = [fmean(run[place].correct or 0.0 for place in places) for run in runs]
-        # The tolerance is four standard errors of the simulation, at least that of a rate of zero.
+        # The tolerance is four standard errors of the simulated rate, and not less than those of the computed rate.
         error = max(stdev(rates), math.sqrt(guessed * (1 - guessed) / len(places))) / math.sqrt(RUNS)
         assert fmean(rates) == pytest.approx(guessed, abs=4 * error), task
     measured: dict[str, list[float]] = {}
@@ -121,7 +121,8 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
         request = generated[name]
         return metrics_of_a_guess(bench, request, [guesser.of(item) for item in request], metrics)
 
-    # Two pictures of a yes/no question, three questions of a picture, six rows of a pair; five rotations of five.
+    # A unit is right if all its rows are right: two pictures of a yes/no question, three questions of a picture, six
+    # rows of a pair, or five rotations of five options.
     pairs = worth("mvp_bench", ("qAcc.multi", "iAcc.all", "mAcc", "circular.single", "vanilla.single"))
     expected = {
         "qAcc.multi": 1 / 4,
@@ -138,8 +139,8 @@ def test_exact_values_by_hand(generated: dict[str, tuple[Question, ...]]) -> Non
     assert aware["score_ku.KnowVisQA"].value == pytest.approx(1 / 5 * 3 / 4)
     assert aware["score_sa.total"].value == pytest.approx((1 / 5 + (1 / 5 + 3 / 20) + 1 / 5) / 3)
     assert aware["score_sa.total"].error is None
-    # Simulation is needed if both sums of a ratio depend on the draws, if there is an error, or if answers cannot be
-    # listed.
+    # Simulation, which has an error, is needed if both sums of a ratio depend on the draws, for metrics of deviations,
+    # and if answers cannot be listed.
     assert aware["unknown_knowns_rate"].error is not None
     people = worth("hvsbench", ("overall_accuracy", "mae", "rmse", "m_dir.q9"))
     assert people["overall_accuracy"].error is None

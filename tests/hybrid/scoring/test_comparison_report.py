@@ -1,4 +1,4 @@
-"""The sections that `hybrid compare` prints: in order, selected ones, one that fails, one of the user's."""
+"""The sections that `hybrid compare` prints: their order, a selection, a section that fails, and a user's own."""
 
 import csv
 import io

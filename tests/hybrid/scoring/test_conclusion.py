@@ -34,7 +34,7 @@ R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
 
 @dataclass(frozen=True)
 class Said:
-    """Answers of solvers in a real run and with blank tools, and the resulting cases, by a part of their words."""
+    """Answers of solvers in a real run and with blank tools, and the expected cases with parts of their sentences."""
 
     cases: Mapping[str, str]
     real: Mapping[str, Mapping[str, str]]
@@ -106,7 +106,7 @@ def test_the_sentences_of_a_case(name: str, synthetic_runs: Any, tmp_path: Path)
         assert any(words in text[name] for name in values), (case, text)
 
 
-# The sentence that contains a case; those of `limits` belong to the sentence of that name.
+# By case, the sentence that contains it. Cases of `limits` are in the sentence of that name.
 PART_OF = {
     **dict.fromkeys(
         ("called.few", *(f"gain.rule.{part}" for part in ("direction", "both", "verdict", "sign"))), "gain"
@@ -120,9 +120,8 @@ PART_OF = {
 
 # The sentences of test_conclusion_review.py.
 REVIEW = {"equal", "used", "room", "selection", "calls", "price", "places", "words", "pooled"}
-# Cases with a test of their own below.
-# Those of `limits.partial` are in tests/hybrid/benchmarks, of `limits.predicted` in predictions/test_join.py, of
-# `trained` in test_as_trained.py.
+# Cases with a separate test: most are below. `limits.partial` is tested in tests/hybrid/benchmarks, `limits.predicted`
+# in predictions/test_join.py, and `trained` in test_as_trained.py.
 BY_HAND = {
     *["gain.units", "gain.waiting", "gain.not_begun", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.not_chosen", "specialists.not_chosen"],

@@ -1,4 +1,4 @@
-"""The last sentence of a conclusion: each limit with the solver's own counts, from letters."""
+"""The last sentence of a conclusion: each limit with the solver's own counts, for hand-written answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -60,7 +60,7 @@ def test_calls_that_could_not_be_read_are_counted_for_each_solver_and_named_abov
     few, many = (of(name, "30r 10w", usage=Usage(unreadable=n)) for name, n in (("few", 2), ("many", 3)))
     (words,) = [limit for limit in limits(few, many) if "could not be read" in limit]
     assert words == "many wrote calls that could not be read about 3 of 40 questions"
-    # Of solvers that no sentence is about, nothing is said.
+    # Solvers that no sentence is about are not mentioned.
     judged = replace(many, solver="many (judged)", read_by_judge=True)
     assert not any("could not be read" in limit for limit in limits(few, judged))
 
@@ -75,7 +75,8 @@ def test_answers_that_a_judge_read_are_not_counted_again() -> None:
     ("words", "power"),
     [
         (("30r 5w", "20r 15w"), "this run can detect differences of about 24 points (80% power, 35 questions)"),
-        # Of several pairs the one that detects least: the third solver differs from the first on most questions.
+        # Of several pairs, the one with the largest detectable difference counts: solvers one and three differ on most
+        # questions.
         (
             ("30r 5w", "20r 15w", "2r 33w"),
             "this run can detect differences of about 39 points (80% power, 35 questions)",
@@ -84,7 +85,7 @@ def test_answers_that_a_judge_read_are_not_counted_again() -> None:
             ("2r 33w", "20r 15w", "30r 5w"),
             "this run can detect differences of about 39 points (80% power, 35 questions)",
         ),
-        # A difference that is claimed by one rule alone was tested, and so was one without an interval.
+        # A difference that only one rule supports was tested, and so was a difference without an interval.
         (("10w 25r", "10a 25r"), "this run can detect differences of about 19 points (80% power, 35 questions)"),
         (("1r", "1w"), "1 question cannot show any difference"),
         (("3r 1w", "1r 3w"), "4 questions cannot show any difference"),
@@ -134,7 +135,7 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
         ),
         "this run can detect differences of about 17 points (80% power, 40 questions)",
     ]
-    # Without the model alone the pair with the specialist is named, and without both that with blank tools.
+    # Without the model alone, the pair with the specialist counts; without both, the pair with blank tools.
     powers = []
     for left_out in (("mllm",), ("mllm", "specialist")):
         fewer = compare([solver for solver in comparison.solvers if solver.solver not in left_out])
@@ -160,7 +161,7 @@ def test_shared_pictures_are_those_of_all_solvers() -> None:
     words = "{} questions show {} pictures"
     assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", first))
     assert words.format(7, 4) in limits(pictured("a", "Jigsaw", first), pictured("b", "Counting", second))
-    # Predictions without their pictures do not hide those of a run.
+    # Predictions without pictures do not hide that a run's questions share pictures.
     assert words.format(4, 2) in limits(pictured("a", "Jigsaw", first), pictured("b", "Jigsaw", [""] * 4))
     assert not [line for line in limits(pictured("a", "Jigsaw", ["scene 1"] * 4)) if "show" in line]
 
@@ -168,7 +169,7 @@ def test_shared_pictures_are_those_of_all_solvers() -> None:
 def test_a_task_is_heavy_from_three_times_the_weight_of_its_questions() -> None:
     def words(combine: Any = "mean_of_ratios", headline: str = "accuracy_macro", **sizes: int) -> list[str]:
         cells = [Cell(task, f"{task}{n}", 1.0, 1.0) for task, size in sizes.items() for n in range(size)]
-        # A cell without a denominator is no question of the metric.
+        # A cell without a denominator is not a question of the metric.
         cells += [Cell("small", f"none{n}", 0.0, 0.0) for n in range(100)]
         other = Metric("accuracy_micro", 1.0, len(cells), "mean_of_ratios", tuple(cells[: len(cells) // 2]))
         metric = Metric("accuracy_macro", 1.0, len(cells), combine, tuple(cells))

@@ -1,4 +1,4 @@
-"""The sentences that answer a reviewer: stated if their section decides something, and not otherwise."""
+"""Each sentence that answers a reviewer is stated if and only if its section decides something."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -97,7 +97,7 @@ def test_failures_and_other_units_are_no_equality(compared: Any) -> None:
 
 
 def calling(calls: str, text: str) -> Any:
-    """Return a `costing` by letters: `c` is a call, and `r` means that the call's output leads to the right answer."""
+    """Return a `costing`: `c` in `calls` is a call, and `r` in `text` an output that leads to the right answer."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1

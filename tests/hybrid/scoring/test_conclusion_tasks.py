@@ -16,14 +16,14 @@ ALONE, TOOLS, OTHER = (SimpleNamespace(solver=name) for name in ("alone", "tools
 def task(
     group: str, value: float | None, p: float | None = 0.5, n: int | None = 40, quantity: str = "difference"
 ) -> Result:
-    """Return a task's difference with an interval of 10 points each way; without one for no p value."""
+    """Return a task's difference with an interval of 10 points on each side, or without an interval if `p` is None."""
     low, high = (None, None) if p is None or value is None else (value - 0.1, value + 0.1)
     return Result("differences", quantity, FRACTION, value, "alone", "tools", "accuracy", group, n, low, high, p, p)
 
 
 @dataclass(frozen=True)
 class TaskRows:
-    """What the sentence reads of a comparison; the tasks `by_answering` differ in what was left unanswered."""
+    """What the sentence reads of a comparison; the tasks `by_answering` differ in their unanswered questions."""
 
     rows: Sequence[Result]
     by_answering: Collection[str] = ()
@@ -60,7 +60,7 @@ def sentences(rows: TaskRows, alone: Any = ALONE) -> list[tuple[str, str]]:
 
 
 COUNTING, JIGSAW = task("Counting", 0.2), task("Jigsaw", -0.05, n=60)
-# The difference over all questions, another quantity, and a task with neither interval nor value are no tasks here.
+# The sentence ignores the difference over all questions, another quantity, and a task without interval and value.
 NO_TASKS = (task("", -0.9, None), task("Depth", -0.9, None, quantity="helped"), task("Multi-view", None, None))
 WORSE, WORST, BETTER = task("Art", -0.3, 0.01), task("Depth", -0.5, 0.01, 20), task("Relation", 0.4, 0.01)
 LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
@@ -83,7 +83,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             TaskRows([COUNTING, JIGSAW], by="scene"),
             ["tasks.none", f"No single group is shown to be worse (40 to 60 questions each{LOSS})."],
         ),
-        # What depends on unanswered questions and does not hold is not named before the rest.
+        # A difference that depends on unanswered questions and is not significant is not stated separately.
         (
             TaskRows([COUNTING, JIGSAW], ("Counting", "Jigsaw")),
             ["tasks.none", f"No single task is shown to be worse (40 to 60 questions each{LOSS})."],
@@ -143,7 +143,8 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
                 ),
             ],
         ),
-        # What depends on unanswered questions is neither better nor worse, and no loss that is not shown.
+        # A difference that depends on unanswered questions counts neither as better nor as worse, nor as a loss that is
+        # not shown.
         (
             TaskRows([WORST, JIGSAW], ("Depth",)),
             [

@@ -1,4 +1,4 @@
-"""Answers from tool outputs: which recorded calls fit a rule, several asks, odd steps, and a specialist's own runs."""
+"""Answers from tool outputs: recorded calls that fit a rule, several prompts, odd steps, a specialist's own runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -180,7 +180,7 @@ def test_a_call_without_a_finding_or_of_a_tool_that_is_gone_answers_nothing() ->
     assert as_asked(gone, {"a": 1}) is gone.finding
 
 
-# One ask.
+# One prompt.
 
 TWO = ("the second image", "the third image")
 ROW = Prompt(("Which image fits?", *image_refs(3)), Kind.CHOICE, TWO, route="Jigsaw")
@@ -213,7 +213,7 @@ async def test_the_finding_is_what_the_rule_answers(
     assert len(result.calls) == sum(step.kind == "tool" for step in steps)
 
 
-# Several asks.
+# Several prompts.
 
 TEXTS = [f"What colour is the sign? {colour}" for colour in ("red", "blue", "green")]
 

@@ -1,4 +1,4 @@
-"""Metrics of saliency maps and scanpaths, on cases made by hand and by counting pairs."""
+"""Metrics of saliency maps and scanpaths, compared with values computed by hand and by counting pairs."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The command that includes a solver of a run which a comparison leaves out."""
+"""Tests of the command that adds a run's solver which a comparison leaves out."""
 
 from pathlib import Path
 from types import SimpleNamespace

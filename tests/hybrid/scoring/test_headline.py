@@ -1,4 +1,6 @@
-"""The two tables of a comparison and its rule, from letters: values, baselines, marks and what was left unanswered."""
+"""The two tables of a comparison and its rule, for hand-written answers: values, baselines, marks, unanswered
+questions.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +15,8 @@ from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored
 from tests.hybrid.scoring.solvers import letters, solver
 
-# With tools better on Counting, worse on Jigsaw; the specialist, asked before the model alone, answers a part of
-# Counting and nothing of depth.
+# The solver with tools is better on Counting and worse on Jigsaw. The specialist, asked before the model alone, answers
+# a part of Counting and nothing of Relative_Depth.
 ANSWERS = {
     "controller": {"Counting": "50r 10w", "Jigsaw": "16w 2u 2r", "Relative_Depth": "6r 4w"},
     "specialist": {"Counting": "24r 8w 28a", "Jigsaw": "17r 3w", "Relative_Depth": "10a"},
@@ -31,7 +33,7 @@ def comparison(synthetic_runs: Any, tmp_path: Path) -> Comparison:
     for name, answers in (("real", ANSWERS), ("blank", BLANK)):
         words = {by: {task: letters(word) for task, word in tasks.items()} for by, tasks in answers.items()}
         paths.append(synthetic_runs.from_letters(tmp_path / name, words, tool_output=name).path)
-    # A solver's name in a comparison may differ from that in its run.
+    # A solver's name in a comparison may differ from its name in the run.
     solvers = compare_paths(paths).solvers
     return compare(
         [replace(item, solver="specialist (rules)") if item.solver == "specialist" else item for item in solvers]
@@ -42,8 +44,8 @@ def test_every_number_of_both_tables_follows_from_the_answers(comparison: Compar
     solvers, tasks = headline_tables(comparison)
     assert solvers.title == "blink: accuracy_macro, differences to mllm"
     assert [column.name for column in solvers.columns] == ["solver", "value", "95 %", "answered", *DIFFERENCE]
-    # 0.511 is the mean of 50/60, 2/20 and 6/10; the specialist has (24/32 + 17/20) / 2 where it answers, and over all
-    # questions (24/60 + 17/20 + 0) / 3, which is 0.017 less than the model alone.
+    # 0.511 is the mean of 50/60, 2/20 and 6/10. The specialist has (24/32 + 17/20) / 2 on the questions that it
+    # answers. Over all questions it has (24/60 + 17/20 + 0) / 3, which is 0.017 less than the model alone.
     assert solvers.rows == (
         ("controller", "0.511", "[0.39, 0.63]", "88/90", "+0.078", "[-0.09, 0.26]", "0.340"),
         ("specialist (rules)", "0.800*", "[0.66, 0.89]", "52/90", "-0.017", "[-0.17, 0.14]", "0.824"),
@@ -70,7 +72,7 @@ def test_the_order_of_rows_decides_nothing(comparison: Comparison) -> None:
 
 
 def test_a_task_without_answers_has_a_value_except_for_a_specialist(synthetic_runs: Any, tmp_path: Path) -> None:
-    # A specialist that gives one right answer to one question, as many as there are, has answered it.
+    # A specialist that answers the only question of a task has answered the whole task.
     answers = {
         "mllm": {"Counting": letters("6r 4w"), "Jigsaw": "u", "Relative_Depth": "rrw"},
         "specialist": {"Counting": letters("5r 5a"), "Jigsaw": "r", "Relative_Depth": "aaa"},
@@ -88,7 +90,7 @@ def test_chosen_pairs_choose_the_baselines_and_the_signs(comparison: Comparison)
     pairs = (("controller", "mllm"), ("specialist (rules)", "mllm"), ("controller", "specialist (rules)"))
     paired = compare(comparison.solvers, ComparisonOptions(pairs=tuple(SolverPair(*pair) for pair in pairs)))
     solvers, tasks = headline_tables(paired)
-    # Of two pairs of one solver the first decides.
+    # If a solver is in two pairs, the first pair decides.
     assert solvers.title == "blink: accuracy_macro, differences to controller"
     assert [row[4:] for row in solvers.rows] == [
         ("-", "-", "-"),
@@ -96,7 +98,7 @@ def test_chosen_pairs_choose_the_baselines_and_the_signs(comparison: Comparison)
         ("-0.078", "[-0.26, 0.09]", "0.340"),
         ("-", "-", "-"),
     ]
-    # The specialist's mark is that of Jigsaw, where it answers everything: 0.85 against 0.1.
+    # The specialist has its mark on Jigsaw, where it answers everything: 0.85 against 0.1.
     assert [row[1:4] for row in tasks.rows] == [
         ("0.833 ", "0.750*", "0.300-"),
         ("0.100 ", "0.850+", "0.600+"),
@@ -186,7 +188,7 @@ def test_tasks_without_marks_have_no_column_for_them() -> None:
     a = solver("a", {"Counting": "rw" * 5, "Jigsaw": "rw" * 10})
     tasks = headline_tables(compare([a]))[1]
     assert (tasks.rows, tasks.notes) == ((("Counting", "0.500"), ("Jigsaw", "0.500")), ())
-    # Another solver was not asked one of them.
+    # The second solver was not asked one of the tasks.
     tasks = headline_tables(compare([a, solver("b", {"Jigsaw": "rw" * 10})]))[1]
     assert tasks.rows == (("Counting", "0.500", "-"), ("Jigsaw", "0.500", "0.500"))
 
@@ -230,7 +232,7 @@ def test_a_metric_that_is_no_share_keeps_its_digits() -> None:
 )
 def test_predictions_of_a_part_say_of_how_many_questions(missing: int, word: str, answered: str) -> None:
     class Origin:
-        """What the number of questions without a prediction is read from."""
+        """The object from which the number of questions without a prediction is read."""
 
         def __init__(self) -> None:
             self.missing = [f"q{n}" for n in range(missing)]

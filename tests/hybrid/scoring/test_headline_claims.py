@@ -248,7 +248,8 @@ def test_without_verdicts_there_is_no_number_of_right_answers() -> None:
         ("w" * 20 + "a" * 20, "r" * 40, "more", (20, 0)),
         ("w" * 40, "r" * 20 + "a" * 20, "more", (0, 20)),
         ("a" * 20 + "w" * 20, "a" * 20 + "r" * 20, "more", (20, 20)),
-        # With unanswered questions as wrong, the solver that leaves many is behind; as a guess, it is ahead.
+        # If unanswered questions count as wrong, the solver with many of them is behind; if they count as a guess, it
+        # is ahead.
         ("a" * 36 + "w" * 4, "w" * 24 + "r" * 16, "rule", (36, 0)),
         ("w" * 10 + "r" * 30, "a" * 10 + "r" * 30, "rule", (0, 10)),
     ],
@@ -271,7 +272,7 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
 
 
 def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
-    # Of Jigsaw a answers 20 of 200, all wrong, and of Counting everything, all right.
+    # a answers 20 of Jigsaw's 200 questions, all wrong, and all of Counting's, all right.
     a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
     either = pair_of(a, {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60})[2]
     either = replace(either, other_rule=None)
@@ -385,7 +386,8 @@ def test_a_pair_that_was_not_tested_has_no_parts() -> None:
 
 def test_the_other_rule_is_applied_to_the_mean_over_tasks() -> None:
     small = {"Counting": "w" * 10}
-    # As a guess b gains 15 of 60 on one of two tasks; as wrong it loses 3 of 60.
+    # If unanswered questions count as a guess, b gains 15 of 60 on one of two tasks; if they count as wrong, it loses 3
+    # of 60.
     pair = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
     assert pair.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
     assert pair.other_rule is not None
@@ -466,7 +468,7 @@ def test_a_group_of_by_is_better_by_its_answers() -> None:
 
 @dataclass(frozen=True)
 class TwoTasks:
-    """What `_is_of_more_answers` reads of an overlap: a large and a small task, 10 and 2 questions."""
+    """What `_is_of_more_answers` reads of an overlap: a large task with 10 questions and a small one with 2."""
 
     right: tuple[np.ndarray, np.ndarray]
     # Where only the second solver answered, and where only the first did.
@@ -498,29 +500,32 @@ def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
     # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
     assert of_more_answers("ratio", kept=True)
     assert not of_more_answers("mean_of_ratios", kept=True)
-    # The large task has four questions with a right answer, so b gains all of it, and a half of the small one.
+    # In the large task, only four questions can be right or wrong, so b gains all of it; a gains half of the small
+    # task.
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
-    # A question without right and wrong that both answered decides nothing.
+    # A question that both answered and that is neither right nor wrong decides nothing.
     assert not of_more_answers("mean_of_ratios", np.arange(12) != 5)
 
 
 def test_half_of_the_part_from_answering_is_enough() -> None:
-    # a is wrong where only a answered: b gains one point on each of its four, on average (4 - n) / (4 + n) by number.
+    # Where only a answered, a is wrong. b gains one point on each of the four that only b answered; the numbers of
+    # answers alone would give (4 - n) / (4 + n) on average.
     nothing, right_b = np.zeros(12), ONLY_B.astype(float)
     for of_a, is_of_more in ((1, True), (2, False)):
         silent = (right_b, (np.arange(12) >= 12 - of_a).astype(float))
         overlap: Any = TwoTasks((nothing, right_b), silent, np.full(12, True), "ratio")
         assert _is_of_more_answers(overlap, 0.2) is is_of_more
-    # Of the small task each answers one, b wrongly: by weight b gains 0.4 and loses 0.5, by number 4 and 1.
+    # In the small task each solver answers one question that the other does not, b wrongly: by weight b gains 0.4 and
+    # loses 0.5, by number of questions 4 and 1.
     only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
     overlap = TwoTasks((only_a.astype(float), right_b), (only_b.astype(float), only_a.astype(float)), np.full(12, True))
     assert _is_of_more_answers(overlap, 0.2)
 
 
 def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float = 0.2, **facts: Any) -> bool:
-    """Return the decision where only b answered four questions and only a two; of the rest, both are right on all."""
+    """Return the decision if only b answered four questions, only a answered two, and both are right on the rest."""
     both = ~ONLY_A & ~ONLY_B
     of_b, of_a = both | (np.arange(12) < right_b), both | (np.arange(12) >= 12 - right_a)
     silent = (ONLY_B.astype(float), ONLY_A.astype(float))
@@ -530,18 +535,19 @@ def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float =
 
 
 def test_answers_are_worth_what_they_exceed_the_credit_by() -> None:
-    # No answer is worth a half: b gains 2, 0 or 1 and a 0, 1 or 1; a third of the sum comes from the numbers.
+    # A missing answer is worth a half: b gains 2, 0 or 1, and a gains 0, 1 or 1; a third of the sum comes from the
+    # numbers.
     credit = np.where(ONLY_A | ONLY_B, 0.5, 0.0)
     decided = [worth(*right, credit=credit) for right in ((4, 1), (2, 2), (3, 2))]
     assert decided == [False, False, True]
-    # As a mean over tasks b gains a tenth and a gains 1, by weight 0.4 and 1.
+    # As a mean over tasks, b gains a tenth and a gains 1; the weights of their answers are 0.4 and 1.
     assert worth(1, 2, "mean_of_ratios", -0.2)
     # The only question of the small task with a verdict, next to one of ten.
     one_of_small, one_of_large = np.arange(12) == 11, np.arange(12) == 0
     of_both, silent = (one_of_small.astype(float), one_of_large.astype(float)), ONLY_B.astype(float)
     lone: Any = TwoTasks(of_both, (silent, of_both[0]), np.arange(12) != 10)
     assert _is_of_more_answers(lone, -0.2)
-    # Three questions to one: by number exactly a half.
+    # Three questions against one give exactly a half by number.
     three, one = np.arange(12) < 3, np.arange(12) == 11
     by_solver = (np.zeros(12), three.astype(float))
     overlap: Any = TwoTasks(by_solver, (by_solver[1], one.astype(float)), np.full(12, True), "ratio")

@@ -256,7 +256,7 @@ def test_questions_of_one_picture_are_not_too_few(clusters: tuple[str, ...] | No
             "questions that only one answered contribute +21 points (95% CI 16 to 26); a leaves 20 unanswered, b 22",
         ),
         ("a" * 20 + "w" * 20 + "rw" * 30, "r" * 20 + "a" * 20 + "rw" * 30, "; a leaves 20 unanswered, b 20"),
-        # What neither answers does not count for either.
+        # A question that neither solver answers counts for neither.
         (
             "a" * 80 + "rw" * 30,
             "r" * 20 + "a" * 60 + "rw" * 30,
@@ -285,7 +285,7 @@ def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) 
 
 
 def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
-    # The first 20 questions are answered by b in every repetition; each other one is left out by one of the two.
+    # b answers the first 20 questions in both repetitions, and each of the others in only one repetition.
     a, b = "w" * 60, "r" * 20 + "a" * 20 + "r" * 20
     pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 40 + "a" * 20)[2]
     assert pair.claim == "more"
@@ -303,7 +303,7 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
 
 
 def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() -> None:
-    # In each of two repetitions b leaves another 8 of 60 unanswered, and a the same 10.
+    # b leaves 8 of 60 questions unanswered, others in each of two repetitions; a always leaves the same 10.
     a, b = "a" * 10 + "rw" * 25, "r" * 44 + "a" * 8 + "r" * 8
     pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 44 + "r" * 8 + "a" * 8)[2]
     assert pair.split is not None

@@ -1,4 +1,4 @@
-"""A judge's verdicts: only on unparsed replies, durable, resumed, and shown next to the numbers without them."""
+"""A judge reads only unparsed replies; its verdicts are saved, resumed, and shown next to the numbers without them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Judges of known behaviour: one that reads, one that always says A, one whose reply is unreadable."""
+"""Judges of known behaviour: one reads the replies, one always answers A, and one gives unreadable replies."""
 
 import json
 import re

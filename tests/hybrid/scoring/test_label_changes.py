@@ -1,4 +1,4 @@
-"""Answers that authors have corrected: detected by digests, kept apart in comparisons and from printed numbers."""
+"""Answers that authors have corrected are detected by digests, kept apart in comparisons and from printed numbers."""
 
 import json
 from collections.abc import Mapping

@@ -42,7 +42,7 @@ SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "mvp_bench": ({"mcq": "both"},),
 }
 
-# Benchmarks whose questions take long to generate, with a number of tasks.
+# Benchmarks whose questions take long to generate, with the number of tasks to generate.
 FEW = {"actiview": 1, "blink": 2}
 # The benchmark whose metrics combine several questions of a task.
 TWICE = "hvsbench"

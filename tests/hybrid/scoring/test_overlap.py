@@ -43,7 +43,7 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
     first, second, third = ("".join(rng.choices("rwaf.", (4, 4, 2, 1, 2), k=40)) for _ in range(3))
     shared = shared_of(compared(first, b=second, b_2=third), "a", "b")
     by_solver = [[first], [second, third]]
-    # The order is that of the first solver, then questions that only others have.
+    # The questions are in the order of the first solver, followed by those that only others have.
     numbers_by_solver = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
     order = list(dict.fromkeys(n for numbers in numbers_by_solver for n in numbers))
     assert shared.ids.tolist() == [f"Jigsaw_{n + 1}" for n in order]
@@ -186,7 +186,7 @@ def test_answers_count_only_in_the_units_of_the_metric_and_where_both_have_the_q
 
 
 def test_the_parts_by_answering_are_shifted_equally() -> None:
-    # As a guess, no answer is worth a half: for the wrong answers of b the rest of the metric is below 0.
+    # Counted as a guess, a missing answer is worth a half, so where b is wrong the rest of the metric is below 0.
     shared = shared_of(compared("a" * 10 + "r" * 10, "w" * 10 + "r" * 5 + "a" * 5), "a", "b")
     parts = shared.split_by_answering("guess")
     assert parts is not None
@@ -194,7 +194,7 @@ def test_the_parts_by_answering_are_shifted_equally() -> None:
     assert (better_a.value, better_b.value) == (0.5 * 15 / 20 + 5 / 20, 0.5 * 15 / 20 + 5 / 20)
     assert rest_a.value is not None
     assert rest_b.value is not None
-    # b is wrong on ten that a leaves out, and leaves five out on which a is right.
+    # b is wrong on ten questions that a leaves out, and leaves out five on which a is right.
     assert rest_b.value - rest_a.value == pytest.approx(-(10 + 5) * 0.5 / 20)
     assert min(cell.numerator for cell in (*rest_a.cells, *rest_b.cells)) == 0
 
@@ -228,7 +228,7 @@ def test_a_metric_whose_units_depend_on_the_answers_has_no_parts(monkeypatch: py
         assert metric is not None
         return replace(metric, cells=tuple(cell._replace(denominator=2.0) for cell in metric.cells))
 
-    # Other units of one combination of repetitions are enough; one without a value is left out.
+    # If one combination of repetitions has other units, there is no split; a combination without a value is left out.
     for other, has_parts in ((lambda *args: None, True), (with_other_units, False)):
         monkeypatch.setattr(
             Overlap,
@@ -251,12 +251,12 @@ def test_metrics_name_the_tasks_that_have_them(monkeypatch: pytest.MonkeyPatch) 
     a, b = solver("a", {"Jigsaw": "wr", "Counting": "ww"}), solver("b", {"Jigsaw": "wf", "Counting": "ww"})
     comparison = compare([a, replace(a, solver="like a"), b], ComparisonOptions(allow_failed=True))
     of_both = {"of all": ["Counting", "Jigsaw"]}
-    # Of the only answer A one solver failed; a part has its own tasks.
+    # One solver failed the only question with the answer A, so the pair has no task of that metric.
     assert shared_of(comparison, "a", "b").tasks_by_metric() == of_both
     of_a = shared_of(comparison, "a", "like a")
     assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
     assert of_a.at(np.array([0, 1])).tasks_by_metric() == {"of A": ["Jigsaw"], "of all": ["Jigsaw"]}
-    # All questions of a solver are asked once.
+    # The result for all questions is computed once and kept.
     monkeypatch.setattr(overlap, "summary", None)
     assert of_a.tasks_by_metric() == of_both | {"of A": ["Jigsaw"]}
 
@@ -275,7 +275,7 @@ def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> 
 
 def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
     assert shared_of(compared("r" * 99 + "f", "w" * 100, allow_failed=False), "a", "b").untested() is None
-    # Questions that one was not asked are not among those that could fail.
+    # Questions that one solver was not asked are not among those that could fail.
     unasked = shared_of(compared("r" * 89 + "." * 10 + "f", "w" * 100, allow_failed=False), "a", "b")
     assert unasked.untested() == "failed"
 
@@ -334,7 +334,7 @@ def test_who_is_ahead_is_decided_by_the_mean_over_tasks() -> None:
     shared = shared_of(compare([a, b]), "a", "b")
     assert shared.accuracy("guess")[0].value == 30 / 70 > 20 / 70 == (shared.accuracy("guess")[1].value or 0)
     assert shared.shown("guess") == 1
-    # A question each: no interval.
+    # Each solver has one question, so there is no interval.
     assert shared_of(compared("r", "w"), "a", "b").shown("guess") is None
 
 
@@ -364,7 +364,7 @@ def test_repetitions_are_averaged_cell_by_cell_within_a_task() -> None:
         Cell("U", "q", 1.0, 1.0),
     )
     assert (mean.value, mean.n) == (pytest.approx((1.5 / 2 + 1.5 / 3) / 2), 4)
-    # A metric of other units than its cells keeps the larger number.
+    # A metric whose units are not its cells keeps the larger number.
     assert _mean_metric([replace(first, n=7), second]).n == 7
     assert _mean_metric([first]) is first
 
@@ -418,7 +418,8 @@ def test_a_solver_that_lacks_a_question_has_no_group_of_it() -> None:
 
 
 def test_an_answer_without_right_and_wrong_counts_beside_one_with() -> None:
-    # Of two questions of one picture, a answers only the one without right and wrong; on two pictures, nothing counts.
+    # a answers only one of two questions, neither right nor wrong: if both show one picture, the difference is tested;
+    # on two pictures, nothing counts.
     for words, reason in ((("a....n", "r....n"), None), (("an", "rn"), "unanswered")):
         solvers = [on_pictures(scored) for scored in compared(*words).solvers]
         assert shared_of(compare(solvers), "a", "b").untested() == reason
@@ -503,7 +504,7 @@ def test_parts_of_a_mean_over_tasks_weigh_each_task_alike(seed: int) -> None:
 
 
 def test_units_that_one_solver_never_completes_are_of_neither() -> None:
-    # Of the last 10 units a leaves another rotation unanswered in each repetition.
+    # In the last 10 units, a leaves a different rotation unanswered in each repetition.
     first = ("rrrr" * 3 + "rrrw" * 7) + "arrr" * 10
     words = {"a": first, "a@2": first.replace("arrr", "rarr"), "b": "rrrr" * 6 + "rrrw" * 4 + "rrrw" * 10}
     comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
@@ -518,7 +519,8 @@ def test_units_that_one_solver_never_completes_are_of_neither() -> None:
 
 @pytest.mark.parametrize("second", ["f" * 40, "a" * 40])
 def test_a_metric_of_one_repetition_has_the_clusters_of_its_questions(second: str) -> None:
-    # MVP-Bench has no metric of a repetition that failed every question, or that is left out for its silence.
+    # MVP-Bench has no metric for a repetition that failed every question, or that answered none where those are left
+    # out.
     words = {"a": "r" * 20 + "w" * 20, "a@2": second, "b": "r" * 30 + "w" * 10}
     shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
     view = shared if "f" in second else shared.with_answers()
@@ -554,7 +556,8 @@ def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
 
 
 def test_the_other_rule_matters_if_one_repetition_is_silent() -> None:
-    # As a guess the silent half of b is worth as much as the answers of a, as wrong it is worth nothing.
+    # Counted as a guess, the silent half of b is worth as much as the answers of a; counted as wrong, it is worth
+    # nothing.
     comparison = compared("rw" * 20, b="a" * 40, b_2="rw" * 20)
     rows = ConclusionRows(comparison, ())
     assert rows.otherwise(comparison.named("a"), comparison.named("b")) == "b is behind a"

@@ -1,4 +1,4 @@
-"""Which questions are the same, part by part, and the names under which solvers are compared."""
+"""Tests of whether two questions are the same, part by part, and of the names under which solvers are compared."""
 
 from dataclasses import replace
 from typing import Any

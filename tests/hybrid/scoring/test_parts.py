@@ -1,4 +1,4 @@
-"""The rows of a statistic over shared questions: of those with a verdict, beside all that both have."""
+"""The rows of a statistic over shared questions: over those with a verdict, next to all that both solvers have."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from hybrid.scoring.score import Scored
 from hybrid.stats import contrast, ratio_interval
 from tests.hybrid.scoring.solvers import solver
 
-# Of Jigsaw's ten questions the second solver failed one, the first was not asked one, and two have no right and wrong.
+# Among Jigsaw's ten questions, the second solver failed one, the first was not asked one, and two cannot be right or
+# wrong.
 ANSWERS = {
     "first": {"Jigsaw": "rrwwnra.nw", "Counting": "rwrwrwrw"},
     "second": {"Jigsaw": "rwrwnfrrnw", "Counting": "rrrwrrrr"},
@@ -24,7 +25,7 @@ ANSWERS = {
 
 
 def compared(*, allow_failed: bool = True) -> Comparison:
-    # A solver's name in a comparison may differ from that in its run.
+    # A solver's name in a comparison may differ from its name in the run.
     solvers = [
         solver(name, answers, unanswered="wrong", recorded=f"{name} recorded") for name, answers in ANSWERS.items()
     ]
@@ -115,7 +116,7 @@ def test_nothing_is_tested_with_too_many_failures_even_where_none_is_seen() -> N
     part = part_of(allow_failed=False)
     (row,) = part.gated(part.share("mean", part.seen.right[0]))
     assert (row.low, row.note) == (None, f"{part.row.note}; {UNTESTED['failed']}")
-    # One of 200 is less than 1 %, but not of the ten of its task.
+    # One failed question is less than 1 % of 200, but more than 1 % of the ten of its task.
     rare = rare_failure()
     tested = {
         part.row.group: [row.low is not None for row in part.gated(part.share("mean", part.seen.right[0]))]
@@ -150,7 +151,8 @@ def test_a_contrast_is_of_the_headline_over_all_and_of_accuracy_in_a_task() -> N
         for group, metric in (("", "accuracy_macro"), ("Counting", "accuracy"), ("Jigsaw", "accuracy"))
         for name, sides in (("gain", ("third", "second")), ("loss", ("second", "first")))
     ]
-    # Of Counting the first has 4 of 8 and the second 7; of Jigsaw's six the first has 2 and the second 3.
+    # The first solver gets 4 of Counting's 8 questions right, the second 7; of Jigsaw's six, the first gets 2 and the
+    # second 3.
     over_all = (7 / 8 + 3 / 6) / 2, ((4 - 7) / 8 + (2 - 3) / 6) / 2
     assert [row.value for row in rows] == pytest.approx([*over_all, 7 / 8, -3 / 8, 3 / 6, -1 / 6])
     assert [row.n for row in rows] == [14, 14, 8, 8, 6, 6]
@@ -191,7 +193,7 @@ def test_a_failure_in_a_small_task_withholds_the_test_of_the_task_alone() -> Non
 
 
 def test_a_metric_of_pairs_counts_pairs(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Of the six pairs of four questions one has a question that failed; the tasks count the other 23 questions."""
+    """One of the six pairs of four questions has a question that failed; the tasks count the other 23 questions."""
     questions = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](6))
 
     def wrong_but_for_two(question: Question) -> Reply | None:

@@ -1,4 +1,4 @@
-"""`--protocol official`: asked in the papers' wording and read by their parser, or refused; never a silent zero."""
+"""With `--protocol official`, questions have the papers' wording and replies their parser, or the run is refused."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,9 @@ SERVER = ModelSettings(base_url="http://127.0.0.1:9/v1")
 
 @dataclass
 class Obedient(Scripted):
-    """Answers each question in the form of its kind: in our line, or bare if the line is not requested."""
+    """Answers each question in the form of its kind: on hybrid's answer line, or alone if the prompt does not request
+    that line.
+    """
 
     # By id of the question.
     kinds: Mapping[str, Kind]

@@ -1,4 +1,4 @@
-"""Verdicts alone: the content of their file, which replies may be judged, and what replaces a reply."""
+"""Verdicts without a judge: the content of their file, the replies that may be judged, and what replaces a reply."""
 
 import pytest
 

@@ -26,7 +26,7 @@ def tools_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Mapping[str, RunFolder]:
-    """Return three runs by name; `a` and `b` used different code, `c` a copy of that of `a`."""
+    """Return three runs by name; `a` and `b` used different code, `c` used a copy of the code of `a`."""
     return {name: run_with_tool(tmp_path, name, code) for name, code in {"a": "1", "b": "2", "c": "1"}.items()}
 
 

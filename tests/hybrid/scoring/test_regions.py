@@ -78,7 +78,7 @@ def test_boxes_and_points_of_arguments() -> None:
     box = {"x0": 10, "y0": 20, "x1": 30, "y1": 40}
     assert _places({"box": box}) == [[Box(10, 20, 30, 40)]]
     assert _places({"points": [{"x": 1, "y": 2, "label": "A"}, {"x": 3, "y": 4}]}) == [[Point(1, 2), Point(3, 4)]]
-    # A letter alone names no place, a negative box is invalid, and so are a text and a boolean.
+    # A letter alone names no place. A box with negative sides is invalid, and so are a boolean and NaN as coordinates.
     assert _places({"point": {"label": "A"}}) == []
     assert _places({"box": {"x0": 30, "y0": 20, "x1": 10, "y1": 40}}) == []
     assert _places({"point": {"x": True, "y": 2}}) == []

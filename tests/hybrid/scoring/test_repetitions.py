@@ -66,7 +66,7 @@ def test_tables_and_leads_tell_means_from_single_runs(comparison: Comparison) ->
     note = f"Differences compare means over repetitions (mllm {len(ALONE)}, controller {len(TOOLS)})."
     assert [table.notes for table in headline_tables(comparison)] == [(note,)]
     (tool_only,) = results(comparison, ["tool_only"])
-    # No count of questions: what is solved in some repetitions is no number of questions.
+    # There is no count of questions, because what only some repetitions solve is not a number of questions.
     assert "% of the questions solved with tools are solved without too, " in tool_only.lead
     assert " only with tools (mean over repetitions), by luck " in tool_only.lead
 

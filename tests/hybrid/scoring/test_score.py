@@ -1,4 +1,4 @@
-"""Loop 2: verdicts from disk, every failure counted, and predictions from other programs."""
+"""Scoring: verdicts from disk, every failure counted, and predictions from other programs."""
 
 import json
 from collections.abc import Mapping

@@ -37,7 +37,7 @@ CLAIMS = {
     "gain": pair("gain", GAIN),
     "loss": pair("loss", LOSS),
     "open": pair("open", OPEN),
-    # An end at 0 is no difference, and neither is an interval that excludes 0 before adjustment alone.
+    # An interval that ends at 0 shows no difference, nor does one that excludes 0 only before adjustment.
     "above": pair("above", row(0.1, (0.0, 0.2))),
     "below": pair("below", row(-0.1, (-0.2, 0.0))),
     "adjusted": pair("adjusted", row(0.2, (0.1, 0.3), 0.06)),
@@ -207,7 +207,7 @@ def test_specialists_are_described_next_to_a_solver(
     [
         ([row(0.2, (0.1, 0.3))], "more", "does better with the same tools: 20 points (95% CI 10 to 30)."),
         ([row(-0.2, (-0.3, -0.1))], "less", "does worse with the same tools: 20 points (95% CI 10 to 30)."),
-        # The interval excludes 0 before adjustment alone.
+        # The interval excludes 0 only before adjustment.
         ([row(-0.2, (-0.3, -0.1), 0.06)], "open", "makes no significant difference (-20 points, 95% CI -30 to -10)."),
         ([row(0.1, (-0.1, 0.3))], "open", "makes no significant difference (+10 points, 95% CI -10 to +30)."),
         ([row(0.2)], "untested", "is not tested."),
@@ -358,7 +358,7 @@ def lead_over(name: str, **changes: Any) -> Result:
                 "adjusted (Holm) for 4 tests."
             ),
         ),
-        # Significant before adjustment alone, or not at all.
+        # Significant only before adjustment, or not at all.
         (
             [replace(A_B, p_holm=0.06), row(0.1, (0.0, 0.2), a="c", b="best")],
             (),

@@ -1,4 +1,4 @@
-"""Scores on disk: read while they are valid, and recomputed if anything that they were made from changed."""
+"""Saved scores are read while they are valid, and recomputed if anything from which they were computed has changed."""
 
 import json
 import re
@@ -311,7 +311,7 @@ def test_a_stored_answer_is_compared_without_parsing(fakes: Any, monkeypatch: py
     monkeypatch.setattr(Blink, "score_stored", compare_stored)
     stored_question = fakes.question("val_Jigsaw_1", task="Jigsaw", route="Jigsaw", target="(A)", choices=("x", "y"))
     first = attempt(stored_question, "B")
-    # Of a dialogue, the last reply has the answer.
+    # In a dialogue, the last reply has the answer.
     last = replace(first.exchanges[0], reply=replace(first.exchanges[0].reply, text="(A)"))
     attempts = {stored_question.id: replace(first, exchanges=(*first.exchanges * 2, last))}
     scores = tally_replies(BENCHMARK, Replies([stored_question], attempts, stored=True), OPTIONS).scores

@@ -1,4 +1,4 @@
-"""Self-consistency from attempts on disk: whose replies are votes."""
+"""Votes of self-consistency are read from attempts on disk, for solvers whose replies are votes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

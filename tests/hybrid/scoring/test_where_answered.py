@@ -1,4 +1,4 @@
-"""A specialist's pair on the questions that it answers, and a gain's parts on those of all its solvers."""
+"""The difference to a specialist on the questions that it answers, and a gain's parts on those of all its solvers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -77,7 +77,8 @@ def test_where_a_specialist_answers_the_other_loses_by_not_answering(compared: A
     letters = jigsaw(specialist="r" * 12 + "w" * 12 + "a" * 16, controller="r" * 12 + "u" * 12 + "r" * 16)
     full, part, _ = where_answered(compared(letters, rule="guess"))
     assert full.other_rule is None
-    # As a guess the unreadable answers are half right, better than the specialist's; as wrong both are equal.
+    # Counted as a guess, the unreadable answers are half right and better than the specialist's; counted as wrong, both
+    # are equal.
     assert part.claim == "rule"
     assert part.other_rule is not None
     assert part.other_rule.value == 0

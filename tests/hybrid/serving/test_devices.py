@@ -35,7 +35,7 @@ class Number(Args):
 
 
 class Machine:
-    """Devices that hold a number of copies and requests at once; a request of 100 and more counts as two."""
+    """Devices with a limited number of places: a copy takes one, a request of 100 or more takes two while it runs."""
 
     def __init__(self, **room: int) -> None:
         self.room = {name.replace("_", ":"): places for name, places in room.items()}

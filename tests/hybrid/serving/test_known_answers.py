@@ -1,4 +1,4 @@
-"""Known answers at loading time: new weights are checked once, wrong ones are refused with the name of the check."""
+"""New weights are checked on known answers once, when they are loaded; wrong weights are refused, naming the check."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The tool service: what is computed, how often and in which batch, and that a bad request costs no other."""
+"""The tool service: what is computed, how often and in which batch; a bad request does not affect others."""
 
 import asyncio
 import subprocess

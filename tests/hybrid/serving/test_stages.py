@@ -46,7 +46,8 @@ class Activation:
 
 
 class Staged(Stages[NumberArgs, int, int]):
-    """Doubles a number in three stages and records, shared by its copies, where each ran; some numbers fail in one.
+    """Doubles a number in three stages; some numbers fail in one of them. Its copies share the record of where each
+    ran.
 
     13 cannot be prepared, 12 is refused, 14 and any batch with it cannot be computed, 15 cannot be finished, 16 has no
     confidence, 17 gives no number; 9 and 900 to 999 only fit a CPU.

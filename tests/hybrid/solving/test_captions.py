@@ -1,4 +1,4 @@
-"""Captions: made once, by the first ask that needs one, saved on disk, and independent of the question."""
+"""A caption is made once, when a prompt first needs it, is saved on disk, and does not depend on the question."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -42,7 +42,7 @@ async def test_where_one_fails_the_next_one_asks() -> None:
     await book.give_up(image(1))
     assert await third is None
     await book.give_up(image(1))
-    # No caption is being made now, so the next ask makes it.
+    # No caption is being made now, so the next request makes it.
     assert await book.take(image(1)) is None
 
 

@@ -1,4 +1,4 @@
-"""Supplied texts: read with the position of every error, shown to MLLMs in one place, and to no other solver."""
+"""Supplied texts: errors are reported with their position, and only MLLMs are shown the texts, at one place."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""The line that names the images of a prompt with their sizes, and who receives it."""
+"""The line that names the images of a prompt with their sizes, and the solvers whose models receive it."""
 
 import pytest
 from hypothesis import given

@@ -18,7 +18,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 # Single capital letters label points, boxes and choices; quoted text is a name.
 LABEL = re.compile(r"(?<![\w'])[A-Z](?![\w'])|REF|'[^']*'")
 TOOLS = sorted(names("tools"))
-# Other tools are excluded: their classical backend needs a library, or another tool's output.
+# Largest number of known answers that are checked for each tool.
 MOST_CASES = 1
 
 

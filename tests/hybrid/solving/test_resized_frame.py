@@ -1,4 +1,4 @@
-"""Coordinates in a picture as a processor resizes it become the intended pixels, in crops of crops too."""
+"""Coordinates in a picture that a processor has resized are converted to the intended pixels, and in crops of crops."""
 
 import itertools
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""One ask: budgets, the images that can be reached, counts, and the message for each kind of end."""
+"""One prompt of a session: budgets, the images that can be reached, counts, and the message for each kind of end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence

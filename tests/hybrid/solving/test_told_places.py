@@ -41,7 +41,7 @@ def numbers(text: str) -> list[float]:
 
 
 def copy_box(frame: CoordinateSystem, image: ImageRef, message: str) -> Any:
-    """Return the box of a text `x A-B, y C-D`, as a call would have it."""
+    """Return the box of a text `x A-B, y C-D` in pixels, as a call with these numbers would have it."""
     x0, x1, y0, y1 = numbers(message.replace("-", " "))
     args = {"box": {"x0": x0, "y0": y0, "x1": x1, "y1": y1}}
     return frame.to_pixels(args, ImageRegistry([image]), [image.name])["box"]

@@ -62,7 +62,7 @@ def test_a_difference_of_the_margin_is_called_equal_in_at_most_one_of_twenty(
             for side, other in ((worse, better), (better, worse))
         ]
         errors += equivalence(*sides, abs(truth)).equal
-    # 400 draws of 5 %: more than 33 have a probability of 1 in 250.
+    # In 400 draws with an error rate of 5 %, more than 33 errors have a probability of 1 in 250.
     assert errors <= 33
 
 

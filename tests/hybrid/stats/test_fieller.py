@@ -1,4 +1,4 @@
-"""Fieller's interval of a ratio: computed by hand, withheld near 0, and its coverage."""
+"""Fieller's interval of a ratio: it equals a hand computation, is withheld near 0, and has the right coverage."""
 
 import math
 
@@ -44,7 +44,9 @@ def test_rows_of_a_cluster_count_as_one() -> None:
 
 @pytest.mark.parametrize(("way", "share"), [(0.2, 0.5), (0.2, -0.3), (0.1, 0.9)])
 def test_it_holds_the_truth_where_it_is_given(way: float, share: float) -> None:
-    """400 draws of 200 questions: a question is gained with probability `way` times the hybrid's share."""
+    """In 400 draws of 200 questions, a question can be gained with probability `way`; of those, `share` is gained, or
+    lost if negative.
+    """
     stored = options = 0
     for seed in range(400):
         rng = np.random.default_rng([11, seed])

@@ -1,4 +1,4 @@
-"""Planned questions and differences: by the test of the comparison, for the given tasks and clusters."""
+"""Numbers of questions and differences are planned with the test of the comparison, for given tasks and clusters."""
 
 from collections.abc import Iterator
 

@@ -161,7 +161,9 @@ class Sums:
         return self.denominator(stratum) ** 2 / squares
 
     def rests_on(self, stratum: str) -> float:
-        """Return the effective number of clusters behind the stratum's variance; each counts by its square."""
+        """Return the effective number of clusters behind the stratum's variance; each is weighted by its squared
+        denominator.
+        """
         squares = [self.denominator(stratum, c) ** 2 for c in self.clusters(stratum)]
         return sum(squares) ** 2 / sum(square * square for square in squares)
 

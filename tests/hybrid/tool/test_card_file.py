@@ -1,4 +1,4 @@
-"""Cards of tools as TOML: read by the tool, listed without it, and the same from a worker process."""
+"""Tool cards in TOML are read by the tool, listed without importing it, and the same from a worker process."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ SIZES = ((120, 90), (90, 120), (120, 90), (200, 60))
 # Arguments that are used in turn, for a tool or for one of its families; other tools are called without any.
 ASKED: Mapping[str, list[dict[str, Json]]] = stored(__file__, "ASKED")
 FAMILIES = tuple(cases(__file__, "FAMILIES")[1])
-# The module whose passes count, if a small one runs after it: for example a decoder of matches or masks.
+# The module whose passes count, if a smaller module runs after it: for example a decoder of matches or masks.
 NETWORKS = {"efficientloftr": "EfficientLoFTRModel", "sam2": "Sam2VisionModel", "sam3": "Sam3ViTModel"}
 
 

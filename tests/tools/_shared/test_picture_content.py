@@ -134,7 +134,7 @@ def test_a_small_thing_and_a_change_of_texture_show_something_and_gradients_do_n
     assert not shows_something(curve)
     step = np.where(np.arange(320)[None, :, None] < 160, np.uint8(90), np.uint8(110))
     assert shows_something(np.broadcast_to(step, (240, 320, 3)).copy())
-    # A picture of one mean, with stripes outside of a disc.
+    # A picture whose local mean is the same everywhere, with stripes outside of a disc.
     stripes = np.where((np.arange(320) // 4 % 2)[None, :, None] > 0, 190, 66) + np.zeros((240, 320, 3))
     assert shows_something(cv2.circle(stripes, (160, 120), 50, (128, 128, 128), -1).astype(np.uint8))
 

@@ -1,4 +1,4 @@
-"""The rules for ActiView's asks about parts: their replies to tool outputs, in the forms that the dialogue reads."""
+"""The rules for ActiView's prompts about parts: their replies to tool outputs, in the forms that the dialogue reads."""
 
 import json
 from typing import Any

@@ -80,7 +80,10 @@ def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, floa
 
 @pytest.mark.system
 def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
-    """There are five questions per type. `least` has, by type, a required number of right answers and a guess's."""
+    """There are five questions per type.
+
+    `least` has, for each type, the required number of right answers and the number that a guess gets.
+    """
     least = {"Q1": (4, 2), "Q2": (4, 2), "Q3": (3, 1), "Q4": (4, 3), "Q6": (4, 2), "Q8": (5, 3), "Q11": (4, 3)}
     BENCHMARK.generate(tmp_path / "data", (*least, "Q9", "Q12"), 5, 0)
     plan = specialist_run("hvsbench", tmp_path, data=str(tmp_path / "data"), seed=3)

@@ -1,4 +1,4 @@
-"""The table of all rules: those of tools and those that combine several, and no route with two of them."""
+"""The table of all rules: rules of single tools, rules that combine several tools, and at most one rule per route."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -98,7 +98,7 @@ FILE = {"route": "by_text"}
 @pytest.mark.parametrize(
     ("routes", "names"),
     [
-        # A row of a file: rules for its task, then those for by_text, the project's last.
+        # For a row of a file, the rules for its task come first, then those for by_text, with the project's last.
         ({**FILE, "task_route": "light"}, ["light lamp", "by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "none"}, ["by_text silent", "by_text lamp", "by_text "]),
         ({**FILE, "task_route": "by_text"}, ["by_text silent", "by_text lamp", "by_text "]),

@@ -1,4 +1,4 @@
-"""ActiView's dialogues with queued replies: the asks, and that no part is visible before it is revealed."""
+"""ActiView's dialogues with queued replies: the prompts, and that no part is visible before it is revealed."""
 
 import json
 from collections.abc import Callable, Sequence

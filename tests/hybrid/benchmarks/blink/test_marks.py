@@ -1,4 +1,4 @@
-"""BLINK's points redrawn: erased, in the requested style, at the requested height, or not possible."""
+"""Redrawing BLINK's points: they are erased and drawn in the requested style and height, or this is not possible."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Parsing of a question's text."""
+"""Tests of parsing the text of HVSBench's questions."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Recipes: a strict schema, found by name, metrics from a closed vocabulary, and no code."""
+"""Recipes have a strict schema, are found by name, take metrics from a fixed list, and contain no code."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One row: its kind, its right answer, why it cannot be used; and whether a reply is right."""
+"""One row becomes a question with its kind and right answer, or is refused with the reason; and a reply is scored."""
 
 import json
 from dataclasses import replace
@@ -177,7 +177,7 @@ def test_choices_of_typed_columns_are_read(table_writer: Any) -> None:
     assert (second.choices, second.target) == (("one", "two", "three"), "C")
 
 
-# The pictures of `made` have 40 x 30 px.
+# The pictures of `table_writer` have 40 x 30 px.
 @pytest.mark.parametrize(*cases(__file__, "test_places_are_converted_exactly", list))
 def test_places_are_converted_exactly(
     table_writer: Any, changed: dict[str, object], frame: str, target: dict[str, object]

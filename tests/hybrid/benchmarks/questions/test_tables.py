@@ -1,4 +1,4 @@
-"""Files of questions: every ending, every form of an image, VLMEvalKit's TSV, rows in order, separate tasks."""
+"""Files of questions with every file suffix and every form of an image: rows stay in order, and tasks separate."""
 
 import json
 from typing import Any

@@ -1,4 +1,6 @@
-"""The shipped model: it loads like any other, sees, calls, reads, answers, and has the size on its card."""
+"""The shipped model loads like any other; it sees, calls a tool, reads the output, answers, and has the size on its
+card.
+"""
 
 import json
 import re

@@ -16,7 +16,7 @@ from tests.own_servers import write_program
 
 @pytest.fixture(autouse=True)
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All three servers are installed."""
+    """Install stand-ins for all three servers."""
     for name in ("vllm", "sglang", "llama-server"):
         write_program(tmp_path, name)
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Servers that the program starts: asked, shared, logged, and stopped however the program ends."""
+"""Servers that the program starts are asked, shared and logged, and they are stopped however the program ends."""
 
 import json
 import os
@@ -71,7 +71,7 @@ def test_a_run_starts_its_server_asks_it_and_ends_it(
     wait_for_end(pids)
     manifest = json.loads(Path("run/manifest.json").read_text())
     assert manifest["identity"]["model"]["server"] == {"kind": "vllm", "enforce-eager": "on", "seconds": "0.5"}
-    # Nothing is open, so no server is started; other arguments are another run.
+    # No question is open, so no server is started. With other arguments it is a different run.
     command(*blink, "--server-arg", "seconds=0.5", "--server-arg", "enforce-eager=on", code=0)
     assert starts(Path("run/server.log")) == 1
     assert "server" in command(*blink, "--server-arg", "seconds=0", code=2).err

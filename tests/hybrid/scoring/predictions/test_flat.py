@@ -1,4 +1,4 @@
-"""A JSON object of ids and answers, and invalid ones."""
+"""Predictions as a JSON object of ids and answers, valid and invalid."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""lmms-eval's sample logs: recognised by their fields, one file per task, with and without the row itself."""
+"""lmms-eval's sample logs: recognised by their fields, one file per task, with and without the data row."""
 
 import json
 from pathlib import Path

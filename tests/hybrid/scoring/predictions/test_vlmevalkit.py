@@ -1,4 +1,4 @@
-"""VLMEvalKit's sheets: recognised by their columns, joined with the data, and unusable ones."""
+"""VLMEvalKit's sheets are recognised by their columns and joined with the data; unusable sheets are refused."""
 
 import csv
 import re

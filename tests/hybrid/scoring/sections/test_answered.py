@@ -1,4 +1,4 @@
-"""The parts of a difference by who answered, recomputed from letters; and the questions of a specialist."""
+"""The parts of a difference by which solver answered, and a specialist's questions, recomputed from letters."""
 
 from collections.abc import Mapping
 from pathlib import Path

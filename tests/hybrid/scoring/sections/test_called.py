@@ -1,4 +1,4 @@
-"""How right specialists are where a model calls a tool, recomputed from random letters."""
+"""The accuracy of specialists on questions where a model calls a tool, recomputed from random letters."""
 
 import random
 from dataclasses import replace
@@ -126,7 +126,8 @@ def test_questions_whose_lines_are_gone_have_no_call_and_no_confidence(tmp_path:
         path = tmp_path / "run" / name / "attempts.jsonl"
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-gone]))
     rows = by_quantity(tuple(SECTION.rows(comparison)))
-    # Whether the last question has a call is unknown; its line and those of the two before it held the confidence.
+    # The controller's line of the last question is gone, so whether it has a call is unknown. The specialist's lines of
+    # the last three questions, which held the confidences, are gone, too.
     assert [(name, row.value, row.n) for name, row in rows.items()] == [
         (WHERE_CALLED, pytest.approx(2 / 3), 3),
         (WHERE_NOT, 0.5, 2),
@@ -137,7 +138,7 @@ def test_questions_whose_lines_are_gone_have_no_call_and_no_confidence(tmp_path:
 
 
 def compare_tasks(folder: Path, synthetic_runs: Any, letters: dict[str, dict[str, str]], calls: str) -> Comparison:
-    """Return a comparison of several tasks, where the first repetition calls a tool at the `c` of each task."""
+    """Return a comparison of several tasks; in each, the first repetition calls a tool on the questions marked `c`."""
 
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
         is_called = solver == "controller" and calls[int(question.id.rsplit("_", 1)[1]) - 1] == "c"

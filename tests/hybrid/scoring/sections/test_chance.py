@@ -1,4 +1,4 @@
-"""The scores of a guess and of the most frequent answer next to solvers, and their reference lines."""
+"""The scores of a guess and of the most frequent answer, next to those of solvers and as reference lines."""
 
 from dataclasses import replace
 from pathlib import Path

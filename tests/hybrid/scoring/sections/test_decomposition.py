@@ -112,7 +112,8 @@ CONTRIBUTIONS = {
     "gain by answering": [0, 0, 0, 0, 1, 0, 1 / 4, 0],
     "harm by no answer": [0, 0, 0, 0, 0, 0.5, 0, 0],
 }
-# By question: correctness alone, and the share of repetitions that were answered, and that were answered with a call.
+# By question: correctness without tools, the share of repetitions that were answered, and the share that were answered
+# with a call.
 ALONE, READ, CALLED = [0, 0, 1, 1, 0, 1, 0, 0.5], [1, 1, 1, 1, 0, 0, 3 / 4, 1], [1, 0, 1, 0, 0, 0, 2 / 4, 1]
 
 
@@ -165,8 +166,8 @@ def test_questions_with_other_tools_contribute_nothing_to_a_set_of_tools() -> No
     assert [question.parts[2] for question in with_crop] == CONTRIBUTIONS["harm with a call"]
 
 
-# The answers of each task, and whether each question has a call of crop (`c`) or jigsaw (`j`), one of jigsaw that ended
-# in a fault (`x`), or none.
+# The answers of each task, and for each question its call: of crop (`c`), of jigsaw (`j`), of jigsaw with a fault
+# (`x`), or none (`-`).
 LETTERS = {
     "mllm": {"Counting": "wr", "Jigsaw": "wwrrawrwfwrw", "Spatial_Relation": "w"},
     "controller": {"Counting": "rr", "Jigsaw": "rrwwrarrrrar", "Spatial_Relation": "r"},

@@ -1,4 +1,4 @@
-"""Comparisons by hand: pairs, counts, tests, and refusals."""
+"""Differences of hand-written solvers: pairs, counts, tests, and refused comparisons."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -147,7 +147,7 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     values = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=by_question)]
     assert shared(compare(values))["shared"] == 10
     assert shared(compare(values[::-1]))["shared"] == 10
-    # If the origin of two sets of predictions is unknown, the questions decide as well.
+    # For two sets of predictions of unknown origin, too, the questions decide whether they can be compared.
     with pytest.raises(UsageError, match="differs in target"):
         compare([bare, replace(bare, solver="another", questions=other)])
     # Targets may agree by chance, so generated questions match predictions only if the images are equal.

@@ -1,4 +1,4 @@
-"""Use of evidence: unread replies, and what is left out."""
+"""The section on the use of evidence: its classes, unread replies, and the questions that are left out."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def make_call(tool: str = "jigsaw", best: int | None = None, fault: Fault | None
     return Step("tool", tool, "", seconds, fault, call if fault else {**call, **options})
 
 
-# A letter for the tool output: right, wrong, undecided, another tool, nothing.
+# The steps of each letter: a tool output that is right, wrong or undecided, another tool, or no step.
 STEPS: Mapping[str, tuple[Step, ...]] = {
     "r": (make_call(best=0),),
     "w": (make_call(best=1),),
@@ -55,14 +55,18 @@ STEPS: Mapping[str, tuple[Step, ...]] = {
 
 
 def attempt(identity: str, reply: str, steps: tuple[Step, ...] = (), route: str = "Jigsaw") -> Attempt:
-    """`r` right, `w` wrong, `?` unreadable, `f` failed."""
+    """Return an attempt whose reply is right (`r`), wrong (`w`), unreadable (`?`) or failed (`f`)."""
     outcome = Outcome.NOT_RECORDED if reply == "f" else Outcome.ANSWERED
     text = {"r": "Answer: (A)", "w": "Answer: (B)", "f": ""}.get(reply, "Hm.")
     return Attempt(identity, (Exchange(prompt(route), Reply(text, outcome, steps=steps)),), 0.1)
 
 
 def run(path: Path, rows: Sequence[tuple[str, Attempt | None, Attempt | None]], **identity: Any) -> tuple[Scored, ...]:
-    """Return a run of puzzles: task, attempt of the MLLM alone and of the controller; None for a question not asked."""
+    """Return the scored solvers of a run of puzzles.
+
+    A row has the task, the attempt of the MLLM alone and that of the controller; an attempt is None if the question was
+    not asked.
+    """
     payload = {"data": {"kind": "folder", "sha256": "ab" * 32}, "model": {"model": "openai:one"}, "tool_output": "real"}
     ids = [next(item.id for item in pair if item is not None) for _, *pair in rows]
     questions = [

@@ -1,4 +1,4 @@
-"""Questions solved only with tools: compared with the union of the settings without tools, and with luck."""
+"""Questions solved only with tools, compared with all settings without tools together, and with luck."""
 
 import random
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Calls that changed nothing: unreadable traces, and costs that are not recorded."""
+"""The section on calls that changed nothing, with unreadable traces and with costs that were not recorded."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -21,7 +21,10 @@ Costing = Callable[[str, Question, Reply], Reply]
 
 
 def costing(calls: str, usd: float | None = 0.001) -> Costing:
-    """Return a controller with these calls by question; a call takes 200 tokens, 2 s and twice an ask's price."""
+    """Return the costing of a controller with these numbers of calls by question.
+
+    A call takes 200 tokens, 2 s and twice the price of an answer without a call.
+    """
 
     def with_cost(solver: str, question: Question, reply: Reply) -> Reply:
         count = int(calls[int(question.id.rsplit("_", 1)[1]) - 1]) if solver == "controller" else 0
@@ -34,7 +37,7 @@ def costing(calls: str, usd: float | None = 0.001) -> Costing:
 
 
 def content_of(run: RunFolder) -> dict[str, Any]:
-    """Record the manifest that is to be written."""
+    """Return the content of the manifest, to be written again."""
     return {name: value for name, value in run.manifest.items() if name not in ("format", "seal")}
 
 
@@ -117,5 +120,5 @@ def test_the_cost_of_a_question_is_read_once_for_all_sections(
     assert tuple(price.SECTION.rows(fresh)) == expected
     assert len(reads) == 4
     tuple(SECTION.rows(fresh))
-    # Verdicts on tool output need whole attempts of the controller; its cost and that of the other are not read again.
+    # Verdicts on tool output need whole attempts of the controller; the costs of both solvers are not read again.
     assert len(reads) == 6
