@@ -242,7 +242,8 @@ def is_true(design: Design) -> dict[str, bool]:
         # With tools, the model gives no readable answer to some of the specialists' questions.
         "by answering less": answering < 0 or (design.specialist is not None and design.unread > 0),
         "tasks and questions disagree": uneven,
-        "not tested": False,
+        # Where questions fail by chance, more than the tolerated share may fail in a draw.
+        "not tested": design.failed > 0,
     }
 
 
