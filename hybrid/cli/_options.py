@@ -154,7 +154,7 @@ protocol: Final = click.option(
 published: Final = click.option(
     "--published",
     is_flag=True,
-    help="Also print the numbers that papers report for the same metrics, and the limits of a comparison.",
+    help="Also print what papers report for the same metrics, and how far it compares.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
 weights: Final = shared_option("weights")

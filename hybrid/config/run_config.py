@@ -73,7 +73,7 @@ class RunConfig:
     tasks: tuple[str, ...] = ASK("--task A,B", "Only these tasks.", (), identity=AffectsRunId("tasks"), common=True)
     limit: int | None = ASK(
         "--limit N",
-        "Total number of base questions, taken from the tasks in turn.",
+        "Total of base questions, from the tasks in turn.",
         None,
         identity=NOT_IDENTITY,
         common=True,

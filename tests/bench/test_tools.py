@@ -45,7 +45,7 @@ async def test_a_row_says_what_is_right_or_what_is_missing() -> None:
     )
     assert jigsaw[:4] == ("jigsaw", "classical", "2/2", "1.000")
     assert scanpath[:4] == ("scanpath", "classical", "-", "-")
-    assert scanpath[6] == "not known of a generated picture: time only"
+    assert scanpath[6] == "not known for a generated picture; only time is measured"
 
 
 def test_a_device_that_is_not_there_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
