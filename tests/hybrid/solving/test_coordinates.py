@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Fault, ImageRef, StoredImage
+from hybrid.core.types import Fault, ImageRef, Json, StoredImage
 from hybrid.models.images import fit
 from hybrid.solving.controls import clip
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem, frame_named
@@ -111,14 +111,16 @@ class _SpotArgs(Args):
 @pytest.mark.parametrize("frame", ["pixels", "fractions"])
 def test_a_null_in_place_of_another_default_reaches_the_tool_in_every_frame(frame: str) -> None:
     tool = Tool(Card("spots", "Spots.", "No limits.", ()), _SpotArgs)
-    spots = [{"x": 0.5, "y": 1, "radius": None, "name": None}, {"x": 1, "y": 1}]
+    spots: list[Json] = [{"x": 0.5, "y": 1, "radius": None, "name": None}, {"x": 1, "y": 1}]
     args = frame_named(frame).args_in_pixels(
         tool, tool.parse({"spots": spots, "by_name": {"a": spots}}), image_registry((8, 8)), ["img:1"]
     )
     assert isinstance(args, _SpotArgs)
     assert [spot.radius for spot in (*args.spots, *args.by_name["a"])] == [None, 5, None, 5]
-    recorded = json_of_args(args)
+    recorded: dict[str, Any] = json_of_args(args)
     assert set(recorded) == {"spots", "by_name"}
     assert [set(spot) for spot in recorded["spots"]] == [{"x", "y", "radius"}] * 2
     assert tool.parse(recorded) == args
-    assert clip(args, [(8, 8)]).spots[0].radius is None
+    assert [spot["radius"] for spot in recorded["spots"]] == [None, 5]
+    clipped: Any = clip(args, [(8, 8)])
+    assert clipped.spots[0].radius is None
