@@ -17,7 +17,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" agentevals==0.0.9 langchain-core==1.8.3
 "$dir/env/bin/python" -W ignore - <<'PY'
 import json

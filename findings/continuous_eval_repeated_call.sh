@@ -2,9 +2,9 @@
 # continuous-eval 0.3.14.post2
 #
 # Expected: `ToolSelectionAccuracy` of a model that makes exactly the expected calls is 1.
-# Happens: where the same tool is expected twice it is 0.5. The calls are compared as sets, in which equal calls are one, and
-# the number of matches is divided by the number of expected calls. With `ignore_kwargs=True` two crops of different
-# boxes are equal calls. With `order_sensitive=True` the value is 1.
+# Happens: if two of the expected calls are equal, it is 0.5. The calls are compared as sets, in which equal calls are one,
+# and the number of matches is divided by the number of expected calls. With `ignore_kwargs=True` all calls of one tool
+# are equal, also two crops of different boxes. With `order_sensitive=True` the value is 1.
 # Matters: comparing two regions with two crops, or two points with two depth readings, is what a tool-using vision model
 # should do; the metric takes half of the value from whoever does it, and gives the same half to whoever crops once.
 # Seen on 2026-11-30 (two crops expected):

@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" datasets==5.2.0 pillow==12.3.0 numpy==2.4.6
 HF_HOME="$dir/hub" HF_HUB_OFFLINE=1 "$dir/env/bin/python" -W ignore - <<'PY'
 import datasets

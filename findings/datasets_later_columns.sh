@@ -12,7 +12,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" datasets==5.2.0
 cd "$dir"
 HF_HOME="$dir/hub" HF_HUB_OFFLINE=1 "$dir/env/bin/python" - <<'PY'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# dspy 3.4.1, pillow 13.0.0
+# dspy 3.4.1, pillow 13.0.0, numpy 2.4.6
 #
 # Expected: a JPEG file that is opened with Pillow and wrapped in `dspy.Image` reaches the model with its own pixels.
 # Happens: it is compressed a second time, at Pillow's default quality of 75, however good the file is. A file of quality 98
@@ -15,7 +15,7 @@ set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 uv venv --quiet --python 3.11 "$dir/env"
-uv pip install --quiet --python "$dir/env" dspy==3.4.1 pillow==13.0.0 numpy
+uv pip install --quiet --python "$dir/env" dspy==3.4.1 pillow==13.0.0 numpy==2.4.6
 "$dir/env/bin/python" -W ignore - "$dir" <<'PY'
 import base64
 import io

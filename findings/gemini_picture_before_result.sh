@@ -12,7 +12,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-google-genai==4.4.3
 "$dir/env/bin/python" -W ignore - <<'PY'
 import base64

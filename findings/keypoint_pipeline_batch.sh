@@ -13,8 +13,8 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
-uv pip install --quiet --python "$dir/env" transformers==5.24.0 torch==2.15.0 torchvision pillow numpy
+uv venv --quiet --python 3.11 "$dir/env"
+uv pip install --quiet --python "$dir/env" transformers==5.24.0 torch==2.15.0 torchvision==0.29.2 pillow==13.0.0 numpy==2.4.6
 "$dir/env/bin/python" -W ignore - <<'PY'
 import numpy as np
 import transformers

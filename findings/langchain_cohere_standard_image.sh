@@ -15,7 +15,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-cohere==0.6.0 langchain-core==1.8.3 pillow==12.3.0
 "$dir/env/bin/python" - <<'PY'
 import base64

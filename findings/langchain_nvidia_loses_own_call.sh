@@ -17,7 +17,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-nvidia-ai-endpoints==1.5.0 langchain==1.5.2 langgraph==1.2.24
 "$dir/env/bin/python" -W ignore - <<'PY'
 import json

@@ -13,7 +13,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-openai==1.7.4
 "$dir/env/bin/python" - <<'PY'
 import http.server

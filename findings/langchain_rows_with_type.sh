@@ -12,7 +12,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-core==1.8.3 langchain-anthropic==1.7.10
 "$dir/env/bin/python" - <<'PY'
 import json

@@ -13,7 +13,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-core==1.8.3 numpy==2.4.6
 "$dir/env/bin/python" - <<'PY'
 import json

@@ -16,7 +16,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langgraph==1.2.24
 "$dir/env/bin/python" - <<'PY'
 import operator

@@ -12,7 +12,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" litserve==0.2.19 requests==2.32.5
 cat > "$dir/serve.py" <<'PY'
 import concurrent.futures

@@ -15,7 +15,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" confidenceinterval==1.0.4 scikit-learn==1.9.1
 "$dir/env/bin/python" -W ignore - <<'PY'
 from confidenceinterval import f1_score, recall_score

@@ -13,7 +13,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" mcp==1.30.0
 cat > "$dir/server.py" <<'PY'
 from mcp.server.fastmcp import FastMCP

@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" langchain-mcp-adapters==0.3.2 langchain-openai==1.7.4 mcp==1.30.0
 cat > "$dir/server.py" <<'PY'
 from mcp.server.fastmcp import FastMCP

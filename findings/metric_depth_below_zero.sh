@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" torch==2.13.0 transformers==5.24.0 pillow==12.3.0 numpy==2.4.6
 "$dir/env/bin/python" - <<'PY'
 import torch

@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 # Without dependencies: the metrics need NumPy alone, and the package imports PyTorch.
 uv pip install --quiet --python "$dir/env" numpy==2.3.5
 uv pip install --quiet --python "$dir/env" --no-deps pysaliency==0.2.22

@@ -15,7 +15,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" ragas==0.4.3 langchain-community==0.3.31
 "$dir/env/bin/python" -W ignore - <<'PY'
 import asyncio

@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" litdata==0.2.76 mosaicml-streaming==0.13.0 pillow==13.0.0
 cat >"$dir/shards.py" <<'PY'
 import sys

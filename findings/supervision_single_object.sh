@@ -12,7 +12,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" supervision==0.31.2
 "$dir/env/bin/python" -W ignore - <<'PY'
 import json

@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-uv venv --quiet "$dir/env"
+uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" opencv-python-headless==5.0.0.93
 uv pip install --quiet --python "$dir/env" opencv-contrib-python==5.1.0.95
 uv pip check --quiet --python "$dir/env"

@@ -15,8 +15,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from graphs._deferred import UNUSED, defer
-
 G = TypeVar("G")
 
 
@@ -43,7 +41,6 @@ class Compiled(Generic[G]):
 
     def _make(self, future: Future[G]) -> None:
         try:
-            defer(*UNUSED)
             future.set_result(self._build())
         # Every waiting caller gets the error.
         except BaseException as error:

@@ -287,7 +287,7 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
     # Parse with the tool's types first: otherwise a number written as text, or a point that belongs to another image by
     # default, would not be converted.
     args = frame.args_in_pixels(tool, tool.parse(written), registry, images)
-    return tool, images, case.ctx.style.enlarged(args) if isinstance(tool, PublishedTool) else args, repairs
+    return tool, images, case.ctx.style.enlarged(tool, args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, arguments: Json) -> ToolMessage:

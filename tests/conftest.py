@@ -97,15 +97,17 @@ def _see(event: str, args: tuple[object, ...]) -> None:
             UNMARKED.append(f"{event} {program}")
 
 
-# Marks of files whose tests are all left out. Such a file is not imported, as its libraries take up to 3 s of CPU time.
-LEFT_OUT = re.compile(r"^pytestmark = .*\bpytest\.mark\.(?:system|slow|gpu)\b", re.MULTILINE)
-
-
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip such a file unless it is named or another selection is made with `-m`."""
-    if collection_path.suffix != ".py" or config.getoption("markexpr") not in config.getini("addopts"):
+    """Skip a file whose tests are all left out, unless it is named or another selection is made with `-m`.
+
+    Such a file is not imported, as its libraries take up to 3 s of CPU time.
+    """
+    selection = str(config.getoption("markexpr"))
+    left_out = "|".join(re.findall(r"\bnot (\w+)", selection))
+    if collection_path.suffix != ".py" or selection not in config.getini("addopts") or not left_out:
         return None
-    return LEFT_OUT.search(collection_path.read_text()) is not None or None
+    marked = re.compile(rf"^pytestmark = .*\bpytest\.mark\.(?:{left_out})\b", re.MULTILINE)
+    return marked.search(collection_path.read_text("utf-8")) is not None or None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -378,6 +378,13 @@ def test_every_file_says_what_it_is(checkout: Tree) -> None:
     assert checkout.silent == []
 
 
+def test_a_wheel_has_every_data_file_of_the_packages() -> None:
+    kept = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    names = subprocess.run(["git", "ls-files", *kept], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    taken = {path for room, patterns in kept.items() for pattern in patterns for path in (ROOT / room).glob(pattern)}
+    assert [name for name in names.split() if not name.endswith(".py") and ROOT / name not in taken] == []
+
+
 def test_the_lock_pins_what_is_asked_for_and_names_no_address() -> None:
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     pins = dict(line.split(" ;")[0].split("==")[:2] for line in lines if "==" in line and not line.startswith("#"))

@@ -298,19 +298,24 @@ class DecodedPictures:
     """Decodes the pictures of a model in this process; caches the most recently used, up to `most_bytes` of pixels.
 
     The turns of a question, and the solvers of a run, show the model the same pictures. Callers do not change them.
+    Different pictures are decoded at the same time; a picture that several threads need first may be decoded by each.
     """
 
     def __init__(self, store: ImageStore, max_pixels: int | None, most_bytes: int = DECODED_BYTES) -> None:
         self._store, self._max_pixels, self._most = store, max_pixels, most_bytes
         self._cached: OrderedDict[str, Image.Image] = OrderedDict()
-        # Held while decoding: questions that are asked at the same time may show the same picture.
         self._lock = threading.Lock()
 
     def picture(self, image: StoredImage) -> Image.Image:
         """Return the picture as `scaled` does."""
         with self._lock:
-            picture = self._cached.get(image.sha256) or scaled(self._store, image, self._max_pixels)
-            self._cached[image.sha256] = picture
+            picture = self._cached.get(image.sha256)
+        if picture is None:
+            picture = scaled(self._store, image, self._max_pixels)
+        if _bytes_of(picture) > self._most:
+            return picture
+        with self._lock:
+            picture = self._cached.setdefault(image.sha256, picture)
             self._cached.move_to_end(image.sha256)
             while sum(map(_bytes_of, self._cached.values())) > self._most:
                 self._cached.popitem(last=False)
@@ -318,7 +323,8 @@ class DecodedPictures:
 
 
 def _bytes_of(picture: Image.Image) -> int:
-    return 3 * picture.width * picture.height
+    # Pillow stores a pixel of an RGB picture in four bytes.
+    return 4 * picture.width * picture.height
 
 
 def fit(width: int, height: int, max_pixels: int) -> tuple[int, int]:

@@ -81,12 +81,14 @@ class ToolCalls:
         Validates `args` as `AskTool`. Raises `BudgetSpent`, and what `CachedTools.call` raises.
         """
         self.meter.take_tool_call()
-        # Concurrent calls are logged, and their pictures named, in the order of the calls.
-        previous, self._last = self._last, asyncio.Event()
-        finished, started = self._last, self.clock()
+        started = self.clock()
         spent, faults = CallTime(self.meter.seconds_left()), 0
         json_args = json_of_args(args)
         call: dict[str, Json] = {"images": list(images), "args": json_args}
+        # Concurrent calls are logged, and their pictures named, in the order of the calls. The next call waits for
+        # `finished`, so whatever can fail is above, or within `try`.
+        previous, finished = self._last, asyncio.Event()
+        self._last = finished
         try:
             with tracing.span(lambda: tracing.tool_call(name, images, json_args)) as finish_span:
                 finding = await self._find(name, images, args, spent)

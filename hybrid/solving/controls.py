@@ -27,7 +27,7 @@ from hybrid.core.timing import CallTime
 from hybrid.core.types import Finding, ImageRef, Json, Prompt, Question, StoredImage
 from hybrid.serving.service import CachedTools
 from hybrid.solving.paraphrase import paraphrased
-from hybrid.tool import Tool
+from hybrid.tool import Tool, json_of_args
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -161,7 +161,7 @@ def clip(args: Args, sizes: Sequence[tuple[int, int]]) -> Args:
     """
     if not sizes:
         return args
-    return type(args).model_validate(_clipped(args.model_dump(mode="json", exclude_none=True), sizes))
+    return type(args).model_validate(_clipped(json_of_args(args), sizes))
 
 
 def _clipped(node: Json, sizes: Sequence[tuple[int, int]]) -> Any:

@@ -396,5 +396,27 @@ class Tool(_Tuples):
 
 
 def json_of_args(args: Mapping[str, Json] | Args) -> dict[str, Json]:
-    """Return arguments as JSON, as they are recorded: those of an object without the ones that are None."""
-    return dict(args) if isinstance(args, Mapping) else args.model_dump(mode="json", exclude_none=True)
+    """Return arguments as JSON, as they are recorded; fields of an object that are None by default are left out.
+
+    A null in place of another default stays, so a tool that parses the result gets the same arguments.
+    """
+    return dict(args) if isinstance(args, Mapping) else _as_recorded(args, args.model_dump(mode="json"))
+
+
+def _as_recorded(value: object, dumped: Any) -> Any:
+    """Return the JSON form of a value without the fields, at any depth, that are None by default."""
+    from pydantic import BaseModel
+
+    if isinstance(dumped, dict) and isinstance(value, BaseModel):
+        declared = type(value).model_fields
+        return {
+            key: _as_recorded(getattr(value, key, None), item)
+            for key, item in dumped.items()
+            if item is not None or (key in declared and declared[key].default is not None)
+        }
+    if isinstance(dumped, dict) and isinstance(value, Mapping) and len(dumped) == len(value):
+        pairs = zip(value.values(), dumped.items(), strict=True)
+        return {key: _as_recorded(inner, item) for inner, (key, item) in pairs}
+    if isinstance(dumped, list) and isinstance(value, list | tuple) and len(dumped) == len(value):
+        return [_as_recorded(inner, item) for inner, item in zip(value, dumped, strict=True)]
+    return dumped

@@ -1,15 +1,19 @@
 """The controller with a model that makes wrong calls, over a real socket with real tools: each call gets a reply."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from graphs.controller import TEXTS
 from hybrid.config import Limits
 from hybrid.core.types import Fault, Outcome
 from hybrid.solving.coordinates import frame_named
-from hybrid.tool import Args
+from hybrid.solving.styles import style_of
+from hybrid.tool import Args, Card, Tool
+from tools._shared.args import RegionArg
 
 PIECES = {"images": ["img:1", "img:2", "img:3"]}
 WHOLE = {"images": ["img:1"]}
@@ -101,3 +105,24 @@ async def test_a_box_that_is_empty_in_pixels_is_refused_in_the_words_of_the_tool
     assert asker.faults(reply) == {Fault.BAD_ARGUMENTS: 1}
     (text,) = asker.adversary.tool_texts()
     assert text == ("Error: bad_arguments: wrong arguments for crop: box: Value error, a box needs x0 < x1 and y0 < y1")
+
+
+class ZoomArgs(Args):
+    """Arguments of a plug-in tool that enlarges less than the style asks for."""
+
+    box: RegionArg
+    scale: float = Field(default=1.0, le=2)
+
+
+async def test_a_scale_of_the_style_that_the_tool_does_not_accept_is_refused(
+    asker: Any, completion: Any, tool_call: Any
+) -> None:
+    style = replace(style_of("qwen3-vl", None), runs="zoom", begin="", frame="")
+    tool = Tool(Card("zoom", "Zooms.", "No limits.", ()), ZoomArgs)
+    zoom = tool_call("image_zoom_in_tool", {"bbox_2d": [0, 0, 20, 20], "label": "edge", "img_idx": 0})
+    replies = completion("", zoom), completion("(A)")
+    reply = await asker(*replies, style=style, tools_offered=(tool,))
+    asker.exact(reply)
+    assert asker.faults(reply) == {Fault.BAD_ARGUMENTS: 1}
+    (text,) = asker.adversary.tool_texts()
+    assert "scale: Input should be less than or equal to 2" in text

@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -42,7 +42,7 @@ from hybrid.models.toolspec import IMAGE, IMAGES, PublishedTool
 from hybrid.solving.call_arguments import COORDINATES, LEFT_OUT, read_arguments
 from hybrid.solving.coordinates import CoordinateSystem, frame_named
 from hybrid.solving.images import ImageRegistry
-from hybrid.tool import Tool
+from hybrid.tool import Tool, json_of_args
 
 if TYPE_CHECKING:
     from hybrid.tool import Args
@@ -54,6 +54,7 @@ BY_MODEL: Final = "auto"
 AS_TRAINED: Final = "tool style"
 # Placeholder of the picture in `Style.result`.
 PLACE: Final = "<image>"
+BOX: Final = ("x0", "y0", "x1", "y1")
 
 
 @dataclass(frozen=True)
@@ -209,15 +210,19 @@ class Style:
         other_repairs = [repair for repair in repairs if repair != COORDINATES]
         return images, args, (*([LEFT_OUT] if self.index and reference in (None, "") else []), *other_repairs)
 
-    def enlarged(self, args: Args) -> Args:
-        """Return the arguments, whose box is in pixels, with the scale that enlarges the region to the style's size."""
-        box: Any = getattr(args, "box", None)
-        if not self.factor or box is None:
+    def enlarged(self, tool: Tool, args: Args) -> Args:
+        """Return the arguments, whose box is in pixels, with the scale that enlarges the region to the style's size.
+
+        A box in another form is left for the tool. Raises `ToolError` if the tool does not accept the scale.
+        """
+        written = json_of_args(args)
+        box: Any = written.get("box")
+        if not (self.factor and isinstance(box, Mapping) and all(isinstance(box.get(key), int | float) for key in BOX)):
             return args
-        sides = [max(1, math.ceil(abs(getattr(box, f"{axis}1") - getattr(box, f"{axis}0")))) for axis in "xy"]
+        sides = [max(1, math.ceil(abs(box[f"{axis}1"] - box[f"{axis}0"]))) for axis in "xy"]
         across, down = Resizing(self.factor, self.least_pixels, self.most_pixels).size(sides[0], sides[1])
         scale = math.sqrt(across * down / (sides[0] * sides[1]))
-        return args.model_copy(update={"scale": round(min(8.0, max(0.1, scale)), 4)})
+        return tool.parse({**written, "scale": round(min(8.0, max(0.1, scale)), 4)})
 
     def result_parts(self, finding: Finding, derived: Sequence[str]) -> tuple[Part, ...]:
         """Return the result for the model; the last of `derived` is its picture."""

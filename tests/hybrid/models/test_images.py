@@ -1,4 +1,6 @@
 import base64
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -7,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hybrid.core.errors import DataError
-from hybrid.core.images import ImageStore
+from hybrid.core.images import ImageStore, picture_of
 from hybrid.core.messages import (
     AssistantMessage,
     ImagePart,
@@ -19,7 +21,7 @@ from hybrid.core.messages import (
     user_message,
 )
 from hybrid.core.types import ImageRef, StoredImage
-from hybrid.models.images import ImageEncoder, ImageRules, arrange, fit
+from hybrid.models.images import DecodedPictures, ImageEncoder, ImageRules, arrange, fit
 
 
 def ref(name: str, sha: str) -> ImageRef:
@@ -114,3 +116,50 @@ def test_a_size_fits_and_keeps_its_shape(width: int, height: int, most: int) -> 
     assert w * h <= most
     if width * height <= most:
         assert (w, h) == (width, height)
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "shown", "decoded"),
+    [
+        # A pixel takes four bytes, so the second picture takes the place of the first.
+        (4 * 64 * 64, "aba", "aba"),
+        (7 * 64 * 64, "aba", "aba"),
+        (8 * 64 * 64, "abab", "ab"),
+        # The third picture takes the place of the one that was shown longest ago.
+        (8 * 64 * 64, "abacab", "abcb"),
+        # A picture above the limit takes the place of none.
+        (4 * 64 * 64, "aAaAa", "aAA"),
+    ],
+)
+def test_decoded_pictures_are_kept_up_to_their_bytes(
+    most_bytes: int, shown: str, decoded: str, store: ImageStore, fakes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = {
+        name: store.put_pixels(fakes.pixels(ord(name), (64, 64) if name.islower() else (64, 65))) for name in set(shown)
+    }
+    names, decodings = {image.sha256[:12]: name for name, image in images.items()}, list[str]()
+
+    def count_decoding(data: bytes, source: str) -> Any:
+        decodings.append(names[source])
+        return picture_of(data, source)
+
+    monkeypatch.setattr("hybrid.core.images.picture_of", count_decoding)
+    pictures = DecodedPictures(store, None, most_bytes)
+    for name in shown:
+        assert pictures.picture(images[name]).size == (images[name].width, images[name].height)
+    assert "".join(decodings) == decoded
+
+
+def test_pictures_are_decoded_side_by_side(store: ImageStore, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = [store.put_pixels(fakes.pixels(number)) for number in range(2)]
+    both = threading.Barrier(2)
+
+    def decode_together(data: bytes, source: str) -> Any:
+        both.wait(60)
+        return picture_of(data, source)
+
+    monkeypatch.setattr("hybrid.core.images.picture_of", decode_together)
+    pictures = DecodedPictures(store, None)
+    with ThreadPoolExecutor(2) as threads:
+        decoded = list(threads.map(pictures.picture, images))
+    assert [pictures.picture(image) for image in images] == decoded

@@ -9,10 +9,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hybrid.core.errors import ToolError
-from hybrid.core.types import Fault, ImageRef, StoredImage
+from hybrid.core.types import Fault, ImageRef, Json, StoredImage
 from hybrid.models.images import fit
+from hybrid.solving.controls import clip
 from hybrid.solving.coordinates import FRAMES, CoordinateSystem, frame_named
 from hybrid.solving.images import ImageRegistry
+from hybrid.tool import Args, Card, Tool, json_of_args
 
 SIZES = st.tuples(st.integers(1, 5000), st.integers(1, 5000))
 SHARES = st.floats(0, 1, allow_nan=False)
@@ -91,3 +93,34 @@ def test_a_number_that_is_no_place_is_refused_in_words(
         return
     assert refused.fault is Fault.BAD_ARGUMENTS
     assert re.fullmatch(r"[xy]: a coordinate must be a finite number, found .{1,40}", str(refused))
+
+
+class _Spot(Args):
+    x: float
+    y: float
+    radius: int | None = 5
+    name: str | None = None
+
+
+class _SpotArgs(Args):
+    spots: list[_Spot]
+    by_name: dict[str, tuple[_Spot, ...]]
+    share: float | None = None
+
+
+@pytest.mark.parametrize("frame", ["pixels", "fractions"])
+def test_a_null_in_place_of_another_default_reaches_the_tool_in_every_frame(frame: str) -> None:
+    tool = Tool(Card("spots", "Spots.", "No limits.", ()), _SpotArgs)
+    spots: list[Json] = [{"x": 0.5, "y": 1, "radius": None, "name": None}, {"x": 1, "y": 1}]
+    args = frame_named(frame).args_in_pixels(
+        tool, tool.parse({"spots": spots, "by_name": {"a": spots}}), image_registry((8, 8)), ["img:1"]
+    )
+    assert isinstance(args, _SpotArgs)
+    assert [spot.radius for spot in (*args.spots, *args.by_name["a"])] == [None, 5, None, 5]
+    recorded: dict[str, Any] = json_of_args(args)
+    assert set(recorded) == {"spots", "by_name"}
+    assert [set(spot) for spot in recorded["spots"]] == [{"x", "y", "radius"}] * 2
+    assert tool.parse(recorded) == args
+    assert [spot["radius"] for spot in recorded["spots"]] == [None, 5]
+    clipped: Any = clip(args, [(8, 8)])
+    assert clipped.spots[0].radius is None

@@ -188,6 +188,21 @@ async def call_jigsaw(prompt: Prompt, ctx: SolverContext) -> Reply:
     return Reply((await ctx.tool("jigsaw", NAMES, {})).text)
 
 
+@pytest.mark.parametrize(("images", "args"), [(NAMES, None), (None, {})], ids=["no arguments", "no images"])
+async def test_a_call_that_is_no_call_does_not_hold_up_the_next(
+    start: Start, prompt: Prompt, images: Any, args: Any
+) -> None:
+    async def goes_on(prompt: Prompt, ctx: SolverContext) -> Reply:
+        with suppress(AttributeError, TypeError):
+            await ctx.tool("jigsaw", images, args)
+        async with asyncio.timeout(60):
+            return await solve(prompt, ctx)
+
+    reply = await start(goes_on).ask(prompt)
+    assert reply.text == "candidate 0"
+    assert [step.name for step in reply.steps if step.kind == "tool"] == ["jigsaw"]
+
+
 @pytest.mark.parametrize(("number", "count"), [(1, 0), (13, 1), (14, 1)])
 async def test_a_tool_that_is_lost_is_counted(
     service: CachedTools, start: Start, prompt: Prompt, fakes: Any, number: int, count: int

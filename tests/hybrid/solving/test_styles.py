@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from hybrid.config import ModelSettings, RunConfig
-from hybrid.core.errors import UsageError
+from hybrid.core.errors import ToolError, UsageError
 from hybrid.core.types import Exchange, Fault
 from hybrid.models.images import Resizing
 from hybrid.running.before_asking import before_notes
 from hybrid.running.resolve import prepare
 from hybrid.running.run import ask_run
 from hybrid.solving.styles import AS_TRAINED, FOLDER, fitting, read_style, style_of
+from hybrid.tool import Args, Card, Tool
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases, stored
+from tools._shared.args import RegionArg
 
 SIZES = ((4032, 3024), (300, 4000), (64, 64))
 # The boxes that a model draws in turn, as shares of the picture that each refers to.
@@ -239,6 +242,41 @@ def test_the_style_is_found_by_the_name_of_the_model() -> None:
         result = fitting(f"openai:{model}")
         assert (result.name, result.is_plain) == (name, True)
     assert fitting("openai:llava").name == fitting(None).name == style_of("plain", "openai:x").name == "plain"
+
+
+class _Zoom(Args):
+    box: RegionArg
+    scale: float = Field(default=1.0, le=2)
+    note: str | None = "none"
+
+
+class _Unscaled(Args):
+    box: RegionArg
+
+
+class _OtherBox(Args):
+    box: str | dict[str, float]
+
+
+def enlarged(args: type[Args], **written: Any) -> Args:
+    tool = Tool(Card("zoom", "Zooms.", "No limits.", ()), args)
+    return style_of("qwen3-vl", None).enlarged(tool, tool.parse(written))
+
+
+def test_a_region_is_enlarged_within_the_bounds_of_the_tool() -> None:
+    large, small = ({"x0": 0, "y0": 0, "x1": side, "y1": side} for side in (320, 32))
+    larger: Any = enlarged(_Zoom, box=large, note=None)
+    assert (larger.box.x1, larger.scale, larger.note) == (320, 1.6, None)
+    with pytest.raises(ToolError, match="zoom: scale: Input should be less than or equal to 2") as caught:
+        enlarged(_Zoom, box=small)
+    assert caught.value.fault is Fault.BAD_ARGUMENTS
+    with pytest.raises(ToolError, match="zoom: scale: Extra inputs are not permitted"):
+        enlarged(_Unscaled, box=large)
+
+
+@pytest.mark.parametrize("box", ["left", {"x": 1.0, "y": 2.0}], ids=str)
+def test_a_box_in_another_form_is_left_for_the_tool(box: Any) -> None:
+    assert enlarged(_OtherBox, box=box).model_dump() == {"box": box}
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_file_that_cannot_be_one_is_refused_with_its_name_and_key"))
