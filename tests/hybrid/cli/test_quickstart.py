@@ -29,7 +29,12 @@ def answered(folder: Path) -> dict[str, bytes]:
 
 def test_its_configuration_is_that_of_earlier_versions(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     configs: list[RunConfig] = []
-    monkeypatch.setattr("hybrid.cli.quickstart.ask_cells", lambda _cells, config, *_: configs.append(config) or 0)
+
+    def keep_config(_cells: object, config: RunConfig, *_: object) -> int:
+        configs.append(config)
+        return 0
+
+    monkeypatch.setattr("hybrid.cli.quickstart.ask_cells", keep_config)
     command("quickstart", code=0)
     (config,) = configs
     assert (config.service.device, config.model_settings.seed, config.model_settings.device) == ("cpu", None, None)
