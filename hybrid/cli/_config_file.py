@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hybrid.config.command_options import FIELDS, PATH
 from hybrid.config.nodes import Node, of_json, read_nodes
-from hybrid.config.option import OptionField
+from hybrid.config.option import OptionField, is_path
 from hybrid.config.values import check_value, merged_pairs, split_names
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.files import read_small
@@ -60,7 +60,12 @@ def open_config(path: Path) -> ConfigFile:
     file = read_config(path)
     for word, node in file.entries.items():
         if word != MATRIX and (field := _field(word, node)) is FIELDS["path"]:
-            add_search_path([Path(text) for text in _texts(field, node)], PATH.name)
+            places = [Path(text) for text in _texts(field, node)]
+            try:
+                add_search_path(places, PATH.name)
+            except UsageError as error:
+                reason = str(error).removeprefix(f"{PATH.name} ")
+                raise UsageError(f"{node.where}: {word}: {reason}") from error
     return file
 
 
@@ -133,7 +138,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
 
     Args:
         file: the configuration.
-        earlier: names of options that are given elsewhere and override lists of the file.
+        earlier: keys of options that are given elsewhere and override lists of the file.
 
     Raises:
         UsageError: an unknown option or a value that does not fit, with its line.
@@ -155,7 +160,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
         # several runs.
         is_single = not field.is_many or field.is_pairs
         if key != "solver" if in_matrix else isinstance(node.value, tuple) and is_single:
-            axes[key] = _axis(field, node)
+            axes[key] = _axis(field, node, in_matrix=in_matrix)
         else:
             fixed[key] = _texts(field, node)
     return fixed, {key: runs for key, runs in axes.items() if FIELDS[key].is_pairs or key not in earlier}
@@ -172,11 +177,14 @@ def _field(word: str, node: Node) -> OptionField:
     return names[long]
 
 
-def _axis(field: OptionField, node: Node) -> tuple[tuple[str, ...], ...]:
+def _axis(field: OptionField, node: Node, *, in_matrix: bool) -> tuple[tuple[str, ...], ...]:
     """Return a list of values, one per run."""
     key = field.option.long
     if not field.can_vary:
-        raise UsageError(f"{node.where}: {key}: this option cannot vary between runs: give one value")
+        advice = f"give it outside {MATRIX}" if in_matrix else "give one value"
+        raise UsageError(
+            f"{node.where}: {key}: this option cannot vary, because it does not distinguish runs: {advice}"
+        )
     if not isinstance(node.value, tuple) or not node.value:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")
     return tuple(_texts(field, item) for item in node.value)
@@ -220,7 +228,7 @@ def _single_value(field: OptionField, node: Node) -> str:
     if isinstance(node.value, bool) and field.is_switch:
         return "on" if node.value else "off"
     if isinstance(node.value, bool) and not field.words:
-        raise _misfit(key, node, "a number" if field.type in (int, float) else "text")
+        raise _misfit(key, node, _kind(field))
     if node.value is None or isinstance(node.value, tuple | dict):
         raise _misfit(key, node, "one value")
     try:
@@ -229,6 +237,15 @@ def _single_value(field: OptionField, node: Node) -> str:
     except ValueError as error:
         raise UsageError(f"{node.where}: {key}: {error}") from error
     return node.text
+
+
+def _kind(field: OptionField) -> str:
+    """Return the form of one value of an option without a list of words, for an error."""
+    if is_path(field):
+        return "a path"
+    if field.type is int and field.option.form != "GB":
+        return "a whole number"
+    return "a number" if field.type in (int, float) else "text"
 
 
 def _misfit(key: str, node: Node, expected: str) -> UsageError:

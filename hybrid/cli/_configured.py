@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from hybrid.cli._config_file import NO_FILE, open_config
+from hybrid.cli._config_file import MATRIX, NO_FILE, ConfigFile, open_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FieldOption, click_option
 from hybrid.cli._run_config import RUN_FIELDS, config_of
@@ -64,7 +64,7 @@ class Configured(Grouped):
         # An option that was not typed is absent or holds click's marker.
         config = words.get("config")
         file = open_config(Path(config)) if isinstance(config, str) else NO_FILE
-        if BENCHMARK in file.entries:
+        if _has_benchmark(file):
             ctx.default_map = {BENCHMARK: str(file.path)}
         rest = super().parse_args(ctx, args)
         ctx.meta[_RUNS] = runs = read_runs(given_options(ctx), file)
@@ -73,6 +73,13 @@ class Configured(Grouped):
                 value = runs[0].values[param.name]
                 ctx.params[param.name] = value if param.callback is None else param.callback(ctx, param, value)
         return rest
+
+
+def _has_benchmark(file: ConfigFile) -> bool:
+    """Return whether a file sets the benchmark, at its top level or below `matrix:`."""
+    matrix = file.entries.get(MATRIX)
+    below = matrix.value if matrix is not None and isinstance(matrix.value, dict) else {}
+    return any(BENCHMARK in level and level[BENCHMARK].value is not None for level in (file.entries, below))
 
 
 def given_options(context: click.Context) -> dict[str, Any]:

@@ -157,7 +157,11 @@ published: Final = click.option(
     help="Also print what papers report for the same metrics, and how far it compares.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
-weights: Final = shared_option("weights")
+weights: Final = shared_option(
+    "weights",
+    metavar="[TOOL=]DIR_OR_ID",
+    help="Folder or hub id of learned weights; TOOL= names a needed tool.",
+)
 tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 
 # Output forms of tables, except text.

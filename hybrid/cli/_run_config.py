@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hybrid.cli._sources import base_url_of_environment
 from hybrid.config.groups import AUTO, Limits, ModelSettings, RunLimits, ServiceOptions, read_model_args
 from hybrid.config.option import OptionField, nested, option_fields
+from hybrid.config.price import PRICE_FORMS, Price
 from hybrid.config.run_config import RunConfig
 from hybrid.config.values import check_value, pairs
 from hybrid.core.errors import UsageError, did_you_mean
@@ -148,7 +149,10 @@ def _setting_values(field: OptionField) -> tuple[str, ...]:
 def _read_setting(key: str, text: str) -> Any:
     """Return the value of a setting. Raises `UsageError` for one that does not fit."""
     field = SETTINGS[key]
-    error = UsageError(f"--setting {key}={text}: the values are: {', '.join(_setting_values(field))}")
+    # A price has a unit, and more forms than the list of settings shows.
+    is_price = field.type is Price
+    advice = f"write {PRICE_FORMS}" if is_price else f"the values are: {', '.join(_setting_values(field))}"
+    error = UsageError(f"--setting {key}={text}: {advice}")
     if not text:
         raise error
     try:

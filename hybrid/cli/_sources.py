@@ -75,6 +75,8 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
         texts = dict(zip(axes, choice, strict=True))
         chosen = {BENCHMARK: benchmark} if benchmark else {}
         values, recorded = resolve({**given, **chosen}, with_choice(fixed, texts), environment=environment)
+        if file is not NO_FILE and values[BENCHMARK] is None:
+            raise UsageError(f"--config {file.path}: {BENCHMARK}: null in a list: write a name or a path")
         chosen |= {FIELDS[key].option.long: _word(key, texts[key]) for key in axes if len(axes[key]) > 1}
         # If what is given overrides every difference between two choices, they are the same run.
         if (signature := json.dumps(recorded)) not in runs:

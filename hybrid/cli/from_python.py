@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from inspect import Parameter, Signature
@@ -169,6 +169,7 @@ def ask(
     """
     with python_errors():
         load_keys()
+        _refuse_unknown(options, "hybrid.ask", ("choices", "kind"))
         objects, plain_options = with_names({"solvers": ["controller"], **options})
         folder = write_question(photos, question, choices, kind)
         plain_options = {"out": new_run_folder(), **plain_options, "split": "hidden"}
@@ -236,10 +237,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> RunOptions:
     Raises:
         UsageError: an unknown option, a value that does not fit, or a file that defines several runs.
     """
-    for keyword in options:
-        if keyword not in KEYWORDS:
-            hint = did_you_mean(keyword, list(KEYWORDS))
-            raise UsageError(f"hybrid.run has no option {keyword!r}{hint}: it takes those of `hybrid run --help`")
+    _refuse_unknown(options, "hybrid.run")
     # Other options may name plug-ins from these folders.
     add_search_path(read_keywords({"path": options.get("path")}, KEYWORDS).get("path", ()), PATH.name)
     config = options.get("config")
@@ -248,6 +246,14 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> RunOptions:
     if others:
         raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
     return run
+
+
+def _refuse_unknown(options: Iterable[str], function: str, parameters: Collection[str] = ()) -> None:
+    """Raise `UsageError` for a keyword that is no option; the function's own parameters may be suggested."""
+    for keyword in options:
+        if keyword not in KEYWORDS:
+            hint = did_you_mean(keyword, [*KEYWORDS, *parameters])
+            raise UsageError(f"{function} has no option {keyword!r}{hint}: it takes those of `hybrid run --help`")
 
 
 def _signature() -> Signature:

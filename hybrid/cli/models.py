@@ -16,6 +16,7 @@ from hybrid.cli._options import path_option, tables_option
 from hybrid.cli._run_config import MODEL_FIELDS, settings_of
 from hybrid.cli._sources import resolve
 from hybrid.config.command_options import FIELDS
+from hybrid.config.groups import CPU
 from hybrid.display.terminal import TEXT, Shape, pasteable
 
 
@@ -44,7 +45,8 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     from hybrid.running.model_check import check_model
 
     given = given_options(context)
-    settings = settings_of(resolve({**given, "model": model})[0])
+    # This command has no `--device`, so a wrong value of its variable is no error here.
+    settings = settings_of(resolve({**given, "model": model, "device": CPU})[0])
     checked = asyncio.run(check_model(model, settings, ImageStore(home() / "images")))
     solvers = "controller,mllm" if checked.calls else "mllm"
     words = ["hybrid", "run", "blink", "--data", "sample", "--limit", "4", "--solver", solvers, "--model", model]

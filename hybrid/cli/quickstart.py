@@ -65,6 +65,7 @@ def command(limit: int, **options: Any) -> int:
     """
     from hybrid.cli._run_config import config_of
     from hybrid.cli._sources import resolve
+    from hybrid.config.groups import CPU
     from hybrid.running.study import cells_of
 
     tell(f"{BENCHMARK}: preparing generated questions ...")
@@ -81,8 +82,12 @@ def command(limit: int, **options: Any) -> int:
         "overlays": True,
     }
     config = config_of(*resolve(given, environment=False))
-    # Earlier versions gave the model no seed, and their folders are resumed.
-    config = replace(config, model_settings=replace(config.model_settings, seed=None))
+    # Earlier versions gave the model no seed and the tools the CPU, and their folders are resumed.
+    config = replace(
+        config,
+        model_settings=replace(config.model_settings, seed=None),
+        service=replace(config.service, device=CPU),
+    )
     return ask_cells(cells, config, options, partial(_show, options))
 
 

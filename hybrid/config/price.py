@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 
 TOKENS_PER_PRICE = 1_000_000
+# How a price is written, for errors.
+PRICE_FORMS = "IN/OUT, IN/OUT/CACHED or IN/OUT/CACHED/WRITTEN, US dollars per million tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,5 @@ def parse_price(text: str) -> Price:
     except ValueError:
         amounts = []
     if len(amounts) not in (2, 3, 4) or not all(math.isfinite(amount) and amount >= 0 for amount in amounts):
-        forms = "IN/OUT, IN/OUT/CACHED or IN/OUT/CACHED/WRITTEN"
-        raise ValueError(f"write {forms}, US dollars per million tokens")
+        raise ValueError(f"write {PRICE_FORMS}")
     return Price(*amounts)

@@ -136,7 +136,7 @@ def test_python_returns_the_same_answer(photo: Path, server: str) -> None:
     assert answers[0].usage.model_calls == 1
     assert str(answers).startswith("Which?\n")
     assert "data:image/png;base64," in answers._repr_html_()
-    with pytest.raises(UsageError, match=r"no option 'chioces'"):
+    with pytest.raises(UsageError, match=r"^hybrid.ask has no option 'chioces' \(did you mean 'choices'\?\)"):
         hybrid.ask(photo, "Which?", chioces=["x"])  # type: ignore[call-arg]
     with pytest.raises(DataError):
         hybrid.ask(b"no picture", "Which?", model="openai:mock", base_url=server)

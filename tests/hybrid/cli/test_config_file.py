@@ -279,6 +279,27 @@ def test_lists_make_a_run_for_each_combination(tmp_path: Path) -> None:
     assert {config_of(entry.values).model for entry in runs_of(fewer)} == {"openai:d"}
 
 
+@pytest.mark.parametrize("text", ["benchmark: [blink, hvsbench]\n", "matrix:\n  benchmark: [blink, hvsbench]\n"])
+def test_a_file_may_list_benchmarks(tmp_path: Path, text: str) -> None:
+    file = write_file(tmp_path / "run.yaml", text)
+    assert [run.values["benchmark"] for run in runs_of(context("--config", file))] == ["blink", "hvsbench"]
+    assert [run.values["benchmark"] for run in runs_of(context("--config", file, "mvp_bench"))] == ["mvp_bench"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("benchmark:\n", "Missing argument 'BENCHMARK'"),
+        ("matrix:\n", "Missing argument 'BENCHMARK'"),
+        ("benchmark: [blink, null]\n", "run.yaml: benchmark: null in a list"),
+        ("matrix:\n  benchmark: [null, blink]\n", "run.yaml: benchmark: null in a list"),
+    ],
+)
+def test_a_run_without_a_benchmark_is_refused(command: Command, tmp_path: Path, text: str, message: str) -> None:
+    write_file(tmp_path / "run.yaml", text)
+    assert message in command("run", "--config", "run.yaml", code=2).err
+
+
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:
     file = write_file(tmp_path / "run.yaml", f"benchmark: blink\nmodel: {list(range(40))}\nseed: {list(range(40))}\n")
     with pytest.raises(UsageError, match="1600 runs; at most 1000"):

@@ -158,6 +158,13 @@ def test_the_command_that_is_printed_runs_as_printed(command: Command, tmp_path:
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["identity"]["frame"] == "thousandths"
 
 
+def test_a_device_of_the_environment_is_not_read(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HYBRID_DEVICE", "nonsense")
+    error = command("models", "check", "openai:k", "--base-url", "http://127.0.0.1:9/v1", code=2).err
+    assert "127.0.0.1:9" in error
+    assert "HYBRID_DEVICE" not in error
+
+
 def bad(answer: Callable[[JsonHandler], None]) -> type[JsonHandler]:
     class Bad(JsonHandler):
         def posted(self, body: bytes) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from hybrid.cli._several_runs import program
 from hybrid.cli.quickstart import ABOUT, BENCHMARK, KEY, MISHAPS, NEXT, SENTENCES, TASKS, mishaps
+from hybrid.config import RunConfig
 from hybrid.core.types import Outcome, Score, Usage
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
@@ -24,6 +25,19 @@ RUNS = ("blink", "blink-blank")
 
 def answered(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("attempts.jsonl")}
+
+
+def test_its_configuration_is_that_of_earlier_versions(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    configs: list[RunConfig] = []
+
+    def keep_config(_cells: object, config: RunConfig, *_: object) -> int:
+        configs.append(config)
+        return 0
+
+    monkeypatch.setattr("hybrid.cli.quickstart.ask_cells", keep_config)
+    command("quickstart", code=0)
+    (config,) = configs
+    assert (config.service.device, config.model_settings.seed, config.model_settings.device) == ("cpu", None, None)
 
 
 @pytest.mark.system

@@ -233,3 +233,9 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Command) -> None:
     assert "at least 7 needed" in text
     assert first.startswith("1 of 1 wrong: similarity, ")
     assert "WRONG  nearer point" in command("tools", "check", "depth", "--backend", "classical", code=3).out
+
+
+@pytest.mark.parametrize(("name", "option"), [("run", "--help"), ("check", "--help-all"), ("try", "--help")])
+def test_help_says_that_a_needed_tool_is_named(command: Command, name: str, option: str) -> None:
+    text = " ".join(command("tools", name, option, code=0).out.split())
+    assert "--weights [TOOL=]DIR_OR_ID Folder or hub id of learned weights; TOOL= names a needed tool." in text
