@@ -15,7 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from graphs._deferred import UNUSED, defer
+from graphs._deferred import DEFERRED, defer
 
 G = TypeVar("G")
 
@@ -43,7 +43,7 @@ class Compiled(Generic[G]):
 
     def _make(self, future: Future[G]) -> None:
         try:
-            defer(*UNUSED)
+            defer(*DEFERRED)
             future.set_result(self._build())
         # Every waiting caller gets the error.
         except BaseException as error:

@@ -1,4 +1,4 @@
-"""Packages that LangGraph imports on behalf of other uses, run only when something in them is used.
+"""Defer packages that `import langgraph` loads but a run does not use; they are initialised on first access.
 
     defer("langgraph_sdk", "langsmith.types")
     import langgraph.graph
@@ -16,9 +16,9 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any, Final
 
-# The client of LangGraph's servers, of which the import needs one protocol; and the types of LangSmith's web API, of
-# which it needs one literal.
-UNUSED: Final = ("langgraph_sdk", "langsmith.types")
+# Importing LangGraph needs one protocol of the first (the client of its servers) and one literal of the second (types
+# of LangSmith's web API); a run needs nothing else of them.
+DEFERRED: Final = ("langgraph_sdk", "langsmith.types")
 # One lock for all packages: the initialisation of one may use another.
 _LOCK = threading.RLock()
 _RUNNING: set[str] = set()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphs._deferred import UNUSED, DeferredPackage, defer
+from graphs._deferred import DEFERRED, DeferredPackage, defer
 
 PACKAGE = "deferred_sample"
 
@@ -92,7 +92,7 @@ def test_imported_and_missing_packages_are_left_alone(package: Path) -> None:
 def test_a_compiled_graph_imports_no_client_of_a_server() -> None:
     code = (
         "from graphs.controller import SOLVER\nSOLVER.graph.begin().result()\n"
-        f"result = [name for name in {[*UNUSED, 'httpx', 'websockets', 'rich']!r} if name in sys.modules]\n"
+        f"result = [name for name in {[*DEFERRED, 'httpx', 'websockets', 'rich']!r} if name in sys.modules]\n"
         "result = [name for name in result if type(sys.modules[name]).__name__ != 'DeferredPackage']"
     )
     assert run(code) == []
