@@ -213,7 +213,7 @@ def _items(option_field: OptionField, value: object) -> Iterator[object]:
         return
     items = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
     if isinstance(value, Mapping) or not (option_field.is_many or option_field.is_pairs or len(items) == 1):
-        raise UsageError(f"{option_field.option.name}: {value!r:.80} is not one value")
+        raise UsageError(f"{option_field.option.name}: expected a single value, got {value!r:.80}")
     yield from items
 
 
