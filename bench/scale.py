@@ -295,7 +295,7 @@ def page_of(rows: Sequence[ScaleRow], conditions: Sequence[str]) -> str:
 
 
 def condition_of(words: Sequence[str]) -> str:
-    """Return the date, the command and the machine of a measurement; CPU time rises if others share the cores."""
+    """Return the date, the command, and the machine with its load: other programs on its cores raise the CPU time."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"{os.cpu_count()} CPUs (load {os.getloadavg()[2]:.0f}), Python {platform.python_version()}"
     # Files of this machine are not part of the command.

@@ -111,7 +111,7 @@ def main() -> None:
     flags = {"--data": Path, "--half": ("odd", "even", "all"), "--scenes": 60, "--seed": 1000, "--fixations": 6}
     arguments = options(__doc__, {**flags, "--json": Path})
     if arguments.fixations < 3 or arguments.scenes < 1:
-        raise SystemExit("a return takes three fixations, and there must be a picture")
+        raise SystemExit("--fixations must be at least 3 (a return to a place takes three), and --scenes at least 1")
     cv2.setNumThreads(1)
     payload = {"generated": statistics(predicted(generated(arguments.scenes, arguments.seed), arguments.fixations))}
     if arguments.data is not None:

@@ -75,7 +75,7 @@ class Size:
 
 
 def size_of(source: str) -> Size:
-    """Count the text of one file."""
+    """Return the counts of lines, functions and dataclasses in one Python source."""
     tree = ast.parse(source)
     code: set[int] = set()
     comments: set[int] = set()

@@ -258,9 +258,9 @@ class Benchmark(ABC):
         return None
 
     def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
-        """Return the replies of all splits, with ids, in a file of the benchmark's layout; None for another layout.
+        """Return the recorded replies, with question ids, in a file; None if it is not in the benchmark's layout.
 
-        Raises `DataError` for a broken file.
+        The replies may be of any split. Raises `DataError` for a broken file.
         """
         del path
         return None

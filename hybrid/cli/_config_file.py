@@ -1,4 +1,4 @@
-"""A configuration of a run in a file: a YAML or JSON file, or a run's manifest, as options with their locations.
+"""Reads a run's configuration from a YAML or JSON file or a run's manifest: options, each with its location there.
 
     file = read_config(Path("run.yaml"))
     file.entries["limit"].where     # its location

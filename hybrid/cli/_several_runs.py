@@ -234,7 +234,7 @@ class _Planned:
         """Return the run for the output of `--json`."""
         return {
             "run": str(self.folder),
-            "chosen": dict(self.options.chosen),
+            "chosen": dict(self.options.distinguishing),
             "solvers": list(self.solvers),
             "elsewhere": {name: str(folder) for name, folder in self.elsewhere.items()},
             "options": dict(self.config.options_as_used),

@@ -44,14 +44,14 @@ class RunOptions:
     # The options as used, by long name: those that are given, or set by a file or the environment; no defaults.
     recorded: Mapping[str, Json]
     # What distinguishes the run from the others that a file defines.
-    chosen: Mapping[str, str] = field(default_factory=dict)
+    distinguishing: Mapping[str, str] = field(default_factory=dict)
     # Name of the run's folder; empty if there is only one run.
     name: str = ""
 
     @property
     def label(self) -> str:
         """The choices, such as `model=openai:gpt-4o, tool-output=blank`."""
-        return ", ".join(f"{key}={value}" for key, value in self.chosen.items())
+        return ", ".join(f"{key}={value}" for key, value in self.distinguishing.items())
 
 
 def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[RunOptions, ...]:
@@ -73,15 +73,15 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
     names: set[str] = set()
     for benchmark, choice in itertools.product(benchmarks, itertools.product(*axes.values())):
         texts = dict(zip(axes, choice, strict=True))
-        chosen = {BENCHMARK: benchmark} if benchmark else {}
-        values, recorded = resolve({**given, **chosen}, with_choice(fixed, texts), environment=environment)
+        distinguishing = {BENCHMARK: benchmark} if benchmark else {}
+        values, recorded = resolve({**given, **distinguishing}, with_choice(fixed, texts), environment=environment)
         if file is not NO_FILE and values[BENCHMARK] is None:
             raise UsageError(f"--config {file.path}: {BENCHMARK}: null in a list: write a name or a path")
-        chosen |= {FIELDS[key].option.long: _word(key, texts[key]) for key in axes if len(axes[key]) > 1}
+        distinguishing |= {FIELDS[key].option.long: _value_label(key, texts[key]) for key in axes if len(axes[key]) > 1}
         # If what is given overrides every difference between two choices, they are the same run.
         if (signature := json.dumps(recorded)) not in runs:
-            name = _folder_name(chosen, names) if chosen else ""
-            runs[signature] = RunOptions(values, recorded, chosen, name)
+            name = _folder_name(distinguishing, names) if distinguishing else ""
+            runs[signature] = RunOptions(values, recorded, distinguishing, name)
     return tuple(runs.values())
 
 
@@ -92,7 +92,7 @@ def _benchmarks(given: object) -> list[str]:
     return names if len(names) > 1 else [""]
 
 
-def _word(key: str, texts: Sequence[str]) -> str:
+def _value_label(key: str, texts: Sequence[str]) -> str:
     """Return the choice of an option's value, for a label."""
     return ("on" if texts else "off") if FIELDS[key].is_flag else "+".join(texts) or "default"
 
@@ -215,7 +215,7 @@ def _items(option_field: OptionField, value: object) -> Iterator[object]:
         return
     items = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value]
     if isinstance(value, Mapping) or not (option_field.is_many or option_field.is_pairs or len(items) == 1):
-        raise UsageError(f"{option_field.option.name}: {value!r:.80} is not one value")
+        raise UsageError(f"{option_field.option.name}: expected a single value, got {value!r:.80}")
     yield from items
 
 

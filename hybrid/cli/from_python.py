@@ -244,7 +244,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> RunOptions:
     file = NO_FILE if config is None else open_config(Path(str(config)))
     run, *others = read_runs({BENCHMARK: benchmark, **read_keywords(options, KEYWORDS)}, file)
     if others:
-        raise UsageError(f"{config or benchmark} asks for several runs: `hybrid run` makes them")
+        raise UsageError(f"{config or benchmark} defines several runs; use `hybrid run` on the command line")
     return run
 
 

@@ -361,7 +361,7 @@ class RunConfig:
             if recorded and value is not None:
                 yield f"--setting {key}: a recorded model can only be asked as it was recorded"
         if (self.captioner or "").startswith("replay:"):
-            yield f"--setting caption-model={self.captioner}: a recorded model describes no image"
+            yield f"--setting caption-model={self.captioner}: a recorded model cannot describe images"
         if self.reasoning == "first" and likelihood:
             reason = "likelihoods only rate the options, so there is no reasoning before the answer"
             yield f"--setting reasoning=first: {reason}"

@@ -80,7 +80,7 @@ def check_amount(value: object, least: float | None = None) -> float:
     except ValueError:
         raise ValueError(f"{value!r} is not a number.") from None
     if not math.isfinite(number) or (number <= 0 if least is None else number < least):
-        raise ValueError(f"{value} is not an amount {'above 0' if least is None else f'of at least {least:g}'}.")
+        raise ValueError(f"{value} is not a finite number {'above 0' if least is None else f'of at least {least:g}'}.")
     return number
 
 

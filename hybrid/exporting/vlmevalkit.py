@@ -113,8 +113,7 @@ def _refuse_loss(path: Path, rows: Sequence[SingleReply]) -> None:
         if back.get(row.question.id) != row.text:
             raise UsageError(
                 f"{path}: the reply to {row.question.id} cannot be read back unchanged (a workbook cell holds at most "
-                "32,767 characters, and not every character); name a .tsv instead of a workbook, or take another "
-                "format"
+                "32,767 characters, and some characters not at all); name a .tsv instead, or use another format"
             )
 
 

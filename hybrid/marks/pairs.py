@@ -142,7 +142,7 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
             at = _window(field, reading, half + 4, AWAY_PX, side, (-SIDEWAYS_PX, SIDEWAYS_PX))
             under = None if _cut_sideways(reading) else reading.centre[0]
             # A ring with a lower score forms no mark with this letter, so it proposes no style.
-            rings = find_rings(field, at, under=under, least=max(MIN_RING, _least_ring(letter_score)))
+            rings = find_rings(field, at, under=under, least=max(MIN_RING, _min_ring_score(letter_score)))
             pairs.extend(
                 MarkPair(label, letter_score, reading, ring)
                 for ring in rings
@@ -151,7 +151,7 @@ def ring_pairs(field: RingField, readings: Sequence[LetterReading], expected: Se
     return pairs
 
 
-def _least_ring(letter_score: float) -> float:
+def _min_ring_score(letter_score: float) -> float:
     """Return the ring score below which a pair with a letter cannot reach `ACCEPT`, with room for rounding."""
     return ACCEPT - letter_score - 1e-6
 
@@ -223,7 +223,7 @@ def _of_style(
         for side in (-1, 1):
             at = _window(field, reading, max(0.0, style.away_px - slack), style.away_px + slack, side, aside)
             labels = likely(reading, expected)
-            least = max(LEAST, _least_ring(max(labels.values(), default=0.0)))
+            least = max(LEAST, _min_ring_score(max(labels.values(), default=0.0)))
             rings = [
                 ring for ring in find_rings(field, at, radii, least=least) if abs(ring.luma - style.luma) <= SAME_LUMA
             ]

@@ -31,8 +31,8 @@ ANGLES = 16
 # Number of centres scored at once, and of samples bounded at once, chosen to fit the processor's cache.
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
-MOVED_PIXELS = 16_000
-# Smallest side of a window from which its area is moved to the samples instead of reading each of them.
+SHIFTED_PIXELS = 16_000
+# Smallest side of a window from which its area is shifted to the samples instead of reading each of them.
 MANY_PX = 64
 # Number of circles up to which all centres are scored; with more, only the centres whose bounds allow the best score.
 FEW_CIRCLES = 5000
@@ -190,8 +190,8 @@ class RingField:
             max(at.x0, far), max(at.y0, far), min(at.x1, self.width - far), min(at.y1, self.height - far)
         )
         wide = min(inner.x1 - inner.x0, inner.y1 - inner.y0) >= MANY_PX
-        if not wide or not self._shows_all(inner, far):
-            return self._bounds_by_reading(at, circles, far)
+        if not wide or not self._is_fully_visible(inner, far):
+            return self._bounds_by_sampling(at, circles, far)
         low, high = np.empty((2, len(radii), at.y1 - at.y0, at.x1 - at.x0), np.float32)
         for part in (
             inner,
@@ -202,26 +202,26 @@ class RingField:
         ):
             if part.x1 > part.x0 and part.y1 > part.y0:
                 place = slice(part.y0 - at.y0, part.y1 - at.y0), slice(part.x0 - at.x0, part.x1 - at.x0)
-                bounds_of = self._bounds_by_moving if part is inner else self._bounds_by_reading
+                bounds_of = self._bounds_by_shifting if part is inner else self._bounds_by_sampling
                 low[:, *place], high[:, *place] = bounds_of(part, circles, far)
         return low, high
 
-    def _area(self, at: FieldWindow, far: int) -> tuple[slice, slice]:
+    def _window_slices(self, at: FieldWindow, far: int) -> tuple[slice, slice]:
         """Return rows and columns of the padded planes within `far` of the centres."""
         return slice(at.y0 + _MARGIN - far, at.y1 + far + _MARGIN), slice(at.x0 + _MARGIN - far, at.x1 + far + _MARGIN)
 
-    def _shows_all(self, at: FieldWindow, far: int) -> bool:
-        return bool(self._shows[self._area(at, far)].all())
+    def _is_fully_visible(self, at: FieldWindow, far: int) -> bool:
+        return bool(self._shows[self._window_slices(at, far)].all())
 
-    def _bounds_by_moving(self, at: FieldWindow, circles: _Circles, far: int) -> tuple[Map, Map]:
-        """Return the bounds of a large window without hidden samples, by moving its area to each sample."""
-        eighths = np.rint(np.moveaxis(self._planes[:, *self._area(at, far)], 0, 2) * EIGHTHS).astype(
+    def _bounds_by_shifting(self, at: FieldWindow, circles: _Circles, far: int) -> tuple[Map, Map]:
+        """Return the bounds of a large window without hidden samples, by shifting its area to each sample."""
+        eighths = np.rint(np.moveaxis(self._planes[:, *self._window_slices(at, far)], 0, 2) * EIGHTHS).astype(
             np.int16, order="C"
         )
         energy_of = _add_channels(np.square(eighths, dtype=np.int32))
-        band = max(1, MOVED_PIXELS // (at.x1 - at.x0))
+        band = max(1, SHIFTED_PIXELS // (at.x1 - at.x0))
         bands = [
-            circles.bounds_of(*circles.sum_moved(eighths[rows], energy_of[rows], far), None)
+            circles.bounds_of(*circles.sum_shifted(eighths[rows], energy_of[rows], far), None)
             for y in range(0, at.y1 - at.y0, band)
             for rows in [slice(y, y + band + 2 * far)]
         ]
@@ -231,9 +231,9 @@ class RingField:
         )
         return low, high
 
-    def _bounds_by_reading(self, at: FieldWindow, circles: _Circles, far: int) -> tuple[Map, Map]:
+    def _bounds_by_sampling(self, at: FieldWindow, circles: _Circles, far: int) -> tuple[Map, Map]:
         """Return the bounds of any window, by reading the samples of all circles at an angle at once."""
-        area = self._area(at, far)
+        area = self._window_slices(at, far)
         shows = self._shows[area]
         # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read; 0 where hidden.
         eighths = np.ones((*shows.shape, 4), np.int16)
@@ -375,7 +375,7 @@ class _Circles:
         low, high = (self.scores(steps, spread, shares, side) + np.float32(side * ROUNDING) for side in (-1, 1))
         return low, high
 
-    def sum_moved(
+    def sum_shifted(
         self, eighths: npt.NDArray[np.int16], energy_of: npt.NDArray[np.int32], far: int
     ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
         """Sum the samples as `_sum_samples`, of three channels (h + 2 far, w + 2 far, 3), all visible."""
@@ -388,11 +388,11 @@ class _Circles:
         for rows, columns in zip(
             (self.rows + far - _MARGIN).tolist(), (self.columns + far - _MARGIN).tolist(), strict=True
         ):
-            moved = [(slice(y, y + height), slice(x, x + width)) for y, x in zip(rows, columns, strict=True)]
-            for number, place in enumerate(moved):
+            shifted = [(slice(y, y + height), slice(x, x + width)) for y, x in zip(rows, columns, strict=True)]
+            for number, place in enumerate(shifted):
                 cv2.add(total[number], eighths[place], dst=total[number])
                 cv2.add(energy[number], energy_of[place], dst=energy[number])
-            for number, (first, second) in enumerate(zip(moved, moved[step:], strict=False)):
+            for number, (first, second) in enumerate(zip(shifted, shifted[step:], strict=False)):
                 cv2.absdiff(eighths[first], eighths[second], dst=contrast)
                 cv2.add(differences[number], contrast.view(np.uint16), dst=differences[number])
         size = height * width

@@ -59,7 +59,8 @@ def read_usage(wire: str, counts: Any, *, is_empty: bool = False) -> TokenUsage 
     reasoning = find("reasoning")
     hidden = (total or 0) - read - output_tokens
     if hidden > 0 or (total is None and (reasoning or 0) > output_tokens):
-        # Gemini and xAI count the thinking tokens separately from the output; only their total reveals it.
+        # Gemini and xAI count thinking apart from the output: the total exceeds the sum or, without a total, the
+        # thinking exceeds the output.
         output_tokens += hidden if hidden > 0 else reasoning or 0
         reasoning = reasoning or hidden
     cached = find("cached")

@@ -159,7 +159,7 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
     if config.strict:
         refuse_broken(question_set.broken, "--strict")
     without_text = _without_text(config, context, question_set)
-    resources = _completed(setup, benchmark, question_set, tools)
+    resources = _complete_setup(setup, benchmark, question_set, tools)
     resolved = ResolvedRun(
         benchmark, mounted, question_set, solvers, resources, identity=identity, tools=tools, folder=folder
     )
@@ -380,7 +380,9 @@ def _service(config: RunConfig, choice: ToolChoice, store: ImageStore) -> Cached
     return choice.foreign.runner(store, cache, config.service)
 
 
-def _completed(setup: AskSetup, benchmark: Benchmark, question_set: RecordedQuestions, tools: ToolsInUse) -> AskSetup:
+def _complete_setup(
+    setup: AskSetup, benchmark: Benchmark, question_set: RecordedQuestions, tools: ToolsInUse
+) -> AskSetup:
     """Return the setup with what the questions and the tools determine, including the source of tool output."""
     config = setup.config
     # Only an oracle run knows targets; only a shuffled run knows the images of other questions.

@@ -149,7 +149,7 @@ def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun,
     """Return the run with its model and captions wrapped, so that replies are saved and never requested twice."""
     resources, reusing = run.resources, None
     if resources.model is not None:
-        reusing = _reusing(run, resources.model, replies)
+        reusing = _reusing_log(run, resources.model, replies)
         resources = replace(resources, model=remembering(in_batches(run), reusing or replies))
     if run.captioner is not None:
         captions = RunCaptions(captioner_sha256(run.captioner), replies.captions, replies.keep_caption)
@@ -157,8 +157,8 @@ def _saving_replies(run: ResolvedRun, replies: RunReplies) -> tuple[ResolvedRun,
     return replace(run, resources=resources), reusing
 
 
-def _reusing(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:
-    """Return the replies of this run and of earlier runs; None without `--cache-replies`."""
+def _reusing_log(run: ResolvedRun, model: ChatModel, replies: RunReplies) -> ReusingLog | None:
+    """Return the reply log that also reuses replies of earlier runs; None without `--cache-replies`."""
     config = run.config
     if not config.cache_replies:
         return None

@@ -103,7 +103,7 @@ class RunMeter:
         cost_per_call = used.cost_usd / used.model_calls if used.cost_usd and used.model_calls else self.expected_usd
         estimate = Usage(model_calls=requests, cost_usd=None if cost_per_call is None else cost_per_call * requests)
         self.used = used + estimate
-        # The requests to be sent again are pending and already counted; do not count the last request twice.
+        # The requests to repeat are still pending. `spent` asks for room for one more call, so leave out one of them.
         self.pending -= 1
         try:
             return self.spent() is None

@@ -123,7 +123,7 @@ def _detections(design: Design, difference: float, discordant: float, level: flo
 def has_power(
     design: Design, difference: float, discordant: float, power: float, level: float = 0.05, draws: int = DRAWS
 ) -> bool:
-    """Return whether `power_of` is at least `power`; stop at the first draw after which the rest decides nothing."""
+    """Return whether `power_of` is at least `power`. Drawing stops once the other draws cannot change the answer."""
     found = missed = 0
     for is_found in itertools.islice(_detections(design, difference, discordant, level), draws):
         found, missed = found + is_found, missed + (not is_found)

@@ -16,7 +16,7 @@ Picture = Callable[[int], bytes]
 
 @pytest.fixture
 def picture(fakes: Any) -> Picture:
-    """Return an image file that is `n` pixels wide."""
+    """Return a function that encodes a picture `n` pixels wide."""
     pixels = fakes.puzzle(3)[0]
     return lambda n: encode(pixels[:, :n])
 

@@ -137,7 +137,7 @@ def test_signs_are_found_where_they_are_and_in_their_size(number: int):
 
 
 class TrueAlbedo:
-    """A replacement for a network: the flat colours of the drawn pictures, possibly moved."""
+    """Replaces the albedo network: returns the flat colours of the drawn pictures, changed by `warp`."""
 
     version = "true"
 

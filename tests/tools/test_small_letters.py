@@ -64,7 +64,7 @@ def noise(seed: int, height: int, width: int) -> Pixels:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_letters_are_those_of_all_correlations(seed: int) -> None:
+def test_skipping_by_bounds_does_not_change_the_letters(seed: int) -> None:
     scene = marked_scene(np.random.default_rng(7000 + seed)).pixels
     for pixels in (scene, noise(seed, 150 + 40 * seed, 250)):
         grey = grey_between(pixels, (0, 255))

@@ -176,7 +176,7 @@ class Overlay:
 
 
 def _tint(pixels: Pixels, colour: Colour, ink: Pixels, to: Pixels) -> None:
-    """Write pixels (H, W, 3) blended with a colour, rounded down, to `to`; every pixel of `ink` has that colour."""
+    """Blend pixels (H, W, 3) with a colour, rounding down, into the array `to`. `ink` is filled with the colour."""
     import cv2
 
     if _blends_as_table(colour):

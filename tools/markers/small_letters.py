@@ -59,7 +59,7 @@ def boxes() -> dict[tuple[int, int], tuple[dict[str, slice], npt.NDArray[np.floa
     return {size: _by_label(boxes_of_size) for size, boxes_of_size in templates.items()}
 
 
-class _Frames(NamedTuple):
+class _FramedBoxes(NamedTuple):
     """Boxes of many sizes in one frame around a candidate's pixel, for one product with all of them.
 
     `rows` and `columns` are the frame's pixels. `templates` (boxes, pixels) are 0 outside of the boxes; those from
@@ -75,13 +75,15 @@ class _Frames(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def _frames() -> tuple[_Frames, ...]:
+def _frames() -> tuple[_FramedBoxes, ...]:
     """Return the boxes of single letters, and the wide ones of words."""
     groups = [(label, size) for size, (rows, _) in boxes().items() for label in rows]
-    return tuple(_frame([group for group in groups if (group[0] == WORD) == is_word]) for is_word in (False, True))
+    return tuple(
+        _build_frame([group for group in groups if (group[0] == WORD) == is_word]) for is_word in (False, True)
+    )
 
 
-def _frame(groups: Sequence[tuple[str, tuple[int, int]]]) -> _Frames:
+def _build_frame(groups: Sequence[tuple[str, tuple[int, int]]]) -> _FramedBoxes:
     up, left = (max(size[axis] // 2 for _, size in groups) for axis in (0, 1))
     down, right = (max(size[axis] - size[axis] // 2 for _, size in groups) for axis in (0, 1))
     templates, inside = [], []
@@ -94,7 +96,7 @@ def _frame(groups: Sequence[tuple[str, tuple[int, int]]]) -> _Frames:
         flat = canvas.reshape(len(canvas), -1)
         templates.append(flat[:-1])
         inside.append(flat[-1])
-    return _Frames(
+    return _FramedBoxes(
         slice(MARGIN_PX - up, MARGIN_PX + down),
         slice(MARGIN_PX - left, MARGIN_PX + right),
         np.concatenate(templates),
@@ -129,7 +131,7 @@ def small_letters(grey: Grey) -> list[LetterReading]:
     ys, xs = np.nonzero(black & (cv2.dilate(small, np.ones((3, 3), np.uint8)) >= WHITE))
     candidates = _Candidates(small, ys, xs)
     best = np.full(small.shape, -1, np.float32)
-    best[ys, xs] = candidates.best()
+    best[ys, xs] = candidates.best_correlations()
     peaks = np.argwhere((best == cv2.dilate(best, np.ones((5, 5), np.uint8))) & (best >= LEAST))
     places = sorted(((y, x) for y, x in peaks.tolist()), key=lambda place: -float(best[place]))
     return candidates.readings(places[:MAX_CANDIDATES])
@@ -145,14 +147,16 @@ class _Candidates:
         self._number = np.full((small.shape[0] + 2, small.shape[1] + 2), -1)
         self._number[ys + 1, xs + 1] = np.arange(len(ys))
 
-    def best(self) -> npt.NDArray[np.float32]:
+    def best_correlations(self) -> npt.NDArray[np.float32]:
         """Return the best correlation of each candidate (N,), -1 instead of those below `LEAST`."""
         best = np.full(len(self._ys), -1, np.float32)
-        for numbers, size in self._needed(np.arange(len(self._ys)), lambda low: np.maximum(low.max(axis=0), LEAST)):
+        for numbers, size in self._select_possible(
+            np.arange(len(self._ys)), lambda low: np.maximum(low.max(axis=0), LEAST)
+        ):
             best[numbers] = np.maximum(best[numbers], self._correlations(size, numbers).max(axis=0))
         return best
 
-    def _needed(
+    def _select_possible(
         self, numbers: npt.NDArray[np.intp], least: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> Iterator[tuple[npt.NDArray[np.intp], tuple[int, int]]]:
         """Yield at most `PART` of the candidates and a size in which a group's correlation may reach `least`.
@@ -163,7 +167,7 @@ class _Candidates:
             part = numbers[start : start + PART]
             low, high = (
                 np.concatenate(bounds)
-                for bounds in zip(*(self._bounds(frames, part) for frames in _frames()), strict=True)
+                for bounds in zip(*(self._bounds(framed, part) for framed in _frames()), strict=True)
             )
             reach = high >= least(low)
             by_size = {size: np.zeros(len(part), np.bool_) for size in boxes()}
@@ -171,15 +175,15 @@ class _Candidates:
                 by_size[size] |= group
             yield from ((part[needed], size) for size, needed in by_size.items() if needed.any())
 
-    def _bounds(self, frames: _Frames, part: npt.NDArray[np.intp]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def _bounds(self, framed: _FramedBoxes, part: npt.NDArray[np.intp]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Return bounds of the best correlation of each group (groups, part), from one product for all groups."""
         windows = np.lib.stride_tricks.sliding_window_view(self._padded, (2 * MARGIN_PX, 2 * MARGIN_PX))
-        values = windows[:, :, frames.rows, frames.columns][self._ys[part], self._xs[part]]
+        values = windows[:, :, framed.rows, framed.columns][self._ys[part], self._xs[part]]
         # Around 0, the sums of up to 26 x 12 grey levels and of their squares are exact in float32.
         level = values.reshape(len(values), -1).astype(np.float32) - 128
-        products = np.maximum.reduceat(frames.templates @ level.T, frames.starts, axis=0)
-        sums, squares = frames.inside @ level.T, frames.inside @ np.square(level).T
-        spread = squares - np.square(sums, dtype=np.float64) / frames.inside.sum(axis=1, keepdims=True)
+        products = np.maximum.reduceat(framed.templates @ level.T, framed.starts, axis=0)
+        sums, squares = framed.inside @ level.T, framed.inside @ np.square(level).T
+        spread = squares - np.square(sums, dtype=np.float64) / framed.inside.sum(axis=1, keepdims=True)
         length = np.sqrt(np.maximum(spread, 0)) + 1e-6
         low, high = ((products + side * PRODUCT_ERROR) / length + side * CORRELATION_ERROR for side in (-1, 1))
         return low, high
@@ -205,7 +209,7 @@ class _Candidates:
         numbers = numbers[numbers >= 0]
         fits = {label: np.full(len(self._ys) + 1, -1, np.float32) for label in LABELS}
         sizes = {label: np.zeros((len(self._ys), 2), np.int64) for label in LABELS}
-        for part, size in self._needed(numbers, _best_of_label):
+        for part, size in self._select_possible(numbers, _best_of_label):
             correlations = self._correlations(size, part)
             for label, rows in boxes()[size][0].items():
                 fit = correlations[rows].max(axis=0)
@@ -213,7 +217,7 @@ class _Candidates:
                 fits[label][part[better]], sizes[label][part[better]] = fit[better], size
         # The last entry of `fits` is that of pixels that are no candidates.
         return [
-            _reading(
+            _make_reading(
                 place,
                 {label: float(fit[around].max()) for label, fit in fits.items()},
                 {label: tuple(size[around[4]].tolist()) for label, size in sizes.items()},
@@ -224,7 +228,7 @@ class _Candidates:
 
 @lru_cache(maxsize=1)
 def _groups() -> tuple[tuple[str, tuple[int, int]], ...]:
-    return tuple(group for frames in _frames() for group in frames.groups)
+    return tuple(group for framed in _frames() for group in framed.groups)
 
 
 def _best_of_label(low: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -236,7 +240,7 @@ def _best_of_label(low: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return best
 
 
-def _reading(place: tuple[int, int], fits: dict[str, float], sizes: dict[str, tuple[int, int]]) -> LetterReading:
+def _make_reading(place: tuple[int, int], fits: dict[str, float], sizes: dict[str, tuple[int, int]]) -> LetterReading:
     """Make the reading of a letter whose box has its middle at (y, x), from correlations and sizes by label."""
     scores = tuple(sorted(fits.items(), key=lambda item: -item[1]))
     (y, x), (height, width) = place, sizes[scores[0][0]]

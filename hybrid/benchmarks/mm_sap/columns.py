@@ -82,7 +82,7 @@ def origin_of(answers: Sequence[object], location: str) -> int | None:
     if (0 in numbers) == (OPTIONS in numbers) or not numbers <= set(range(OPTIONS + 1)):
         raise DataError(
             f"{location}, answer column: the numbers {sorted(numbers)} do not show whether they count from 0 or "
-            "from 1; needed letters A to E, option texts, or numbers that show it"
+            "from 1; write letters A to E or option texts"
         )
     return 0 if 0 in numbers else 1
 

@@ -200,7 +200,8 @@ class _Yaml(Reader):
             if missing := [group for group in metric.groups if group not in groups]:
                 metric_text = self.items(table["metrics"], ())[place]
                 hint = did_you_mean(missing[0], groups)
-                raise ValueMismatch(("metrics",), f"{metric_text}: no column {missing[0]!r} in columns: group:{hint}")
+                text = f"{metric_text}: {missing[0]!r} is not a column of `group` under `columns`{hint}"
+                raise ValueMismatch(("metrics",), text)
         return cast(T, recipe)
 
     def read_value(self, kind: Any, value: Any, steps: Steps = ()) -> Any:

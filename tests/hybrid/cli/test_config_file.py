@@ -249,7 +249,7 @@ def test_the_second_model_and_a_judge_are_asked_at_the_server_of_the_environment
     assert second.base_url == "http://i/v1"
 
 
-def test_a_typed_value_that_does_not_fit_is_not_one_of_the_environment(command: Command) -> None:
+def test_an_error_about_a_typed_value_names_no_variable(command: Command) -> None:
     assert "Invalid value for '--device': 'x' is not a device" in command("run", "blink", "--device", "x", code=2).err
 
 

@@ -119,7 +119,7 @@ def told_well(result: Any, what: str) -> None:
         )
 
 
-def list_refused(words: Words) -> list[tuple[click.Parameter, str]]:
+def list_refused_paths(words: Words) -> list[tuple[click.Parameter, str]]:
     """Return each path option or argument with every refused path, and each text option with one refused path."""
     item, waits = TREE[words], words in command_tree.WAITING
     paths = [param for param in item.params if isinstance(param.type, click.Path)]
@@ -131,13 +131,13 @@ def list_refused(words: Words) -> list[tuple[click.Parameter, str]]:
 
 # `tools try` is left out because it would serve its page; it has the options of `tools run`. `view` is left out because
 # it waits for a run at any usable path; tests/hybrid/cli/test_wrong_turns.py covers unusable paths.
-@of_all(("tools", "try"), ("view",), having=list_refused)
+@of_all(("tools", "try"), ("view",), having=list_refused_paths)
 def test_a_path_that_the_system_refuses_is_one_line(
     command: Command, command_inputs: Any, places: dict[str, str], words: Words
 ) -> None:
     item = TREE[words]
     base = command_inputs.words_of(words, item)
-    for param, kind in list_refused(words):
+    for param, kind in list_refused_paths(words):
         if words in SLOW and kind not in ("below a file", "a link to itself"):
             # These commands take long if the path is accepted.
             continue
@@ -154,16 +154,16 @@ KEYED = {
 }
 
 
-def list_keyed(words: Words) -> list[tuple[click.Parameter, str]]:
+def list_path_patterns(words: Words) -> list[tuple[click.Parameter, str]]:
     """Return each option of a command whose value contains a path after a word, with every pattern of it."""
     return [(param, pattern) for param in TREE[words].params for pattern in KEYED.get(param.opts[0], ())]
 
 
-@of_all(*command_tree.WAITING, having=list_keyed)
+@of_all(*command_tree.WAITING, having=list_path_patterns)
 def test_a_path_behind_a_word_too(command: Command, command_inputs: Any, places: dict[str, str], words: Words) -> None:
     item = TREE[words]
     base = command_inputs.words_of(words, item)
-    for (param, pattern), kind in zip(list_keyed(words), itertools.cycle(KINDS), strict=False):
+    for (param, pattern), kind in zip(list_path_patterns(words), itertools.cycle(KINDS), strict=False):
         text = command_tree.replaced(item, base, param, pattern.format(places[kind]))
         told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
 
@@ -196,7 +196,7 @@ def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
     assert quiet.code == (141 if result.out else result.code), quiet.err
 
 
-class _Interrupting:
+class _Interrupter:
     """Raise KeyboardInterrupt when the program opens the first file below a folder, as Ctrl-C at that moment would."""
 
     def __init__(self) -> None:
@@ -210,22 +210,22 @@ class _Interrupting:
 
 
 @pytest.fixture(scope="module")
-def interrupting() -> _Interrupting:
+def interrupter() -> _Interrupter:
     """One hook for all tests, because it cannot be removed; made late, because it slows down all that follows."""
-    return _Interrupting()
+    return _Interrupter()
 
 
 @of_all(*command_tree.WAITING)
 def test_an_interruption_is_one_line_and_130(
-    command: Command, command_inputs: Any, words: Words, tmp_path: Path, interrupting: _Interrupting
+    command: Command, command_inputs: Any, words: Words, tmp_path: Path, interrupter: _Interrupter
 ) -> None:
     base = command_inputs.words_of(words, TREE[words])
-    interrupting.below = str(tmp_path)
+    interrupter.below = str(tmp_path)
     try:
         result = command(*words, *base)
-        was_opened = interrupting.below is None
+        was_opened = interrupter.below is None
     finally:
-        interrupting.below = None
+        interrupter.below = None
     assert "Traceback" not in result.err
     if was_opened:
         assert result.code == 130, result.err

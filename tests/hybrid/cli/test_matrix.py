@@ -92,9 +92,9 @@ def test_python_makes_one_run(matrix: Path) -> None:
     from hybrid import run
     from hybrid.core.errors import UsageError
 
-    with pytest.raises(UsageError, match="asks for several runs"):
+    with pytest.raises(UsageError, match="defines several runs"):
         run("blink", config=str(matrix))
-    with pytest.raises(UsageError, match="blink,hvsbench asks for several runs"):
+    with pytest.raises(UsageError, match="blink,hvsbench defines several runs"):
         run("blink,hvsbench", data="sample")
 
 

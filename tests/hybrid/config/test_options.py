@@ -74,21 +74,21 @@ def test_every_field_is_an_option_of_python_files_studies_and_ablations() -> Non
         assert param in study.params or field.option.key in set_by_study
 
 
-def line(*words: str) -> RunOptions:
+def parse_command_line(*words: str) -> RunOptions:
     (options,) = runs_of(command.make_context("run", ["blink", *words]))
     return options
 
 
 @pytest.mark.parametrize("text", ["fractions", '"fractions"'])
 def test_a_frame_may_be_written_as_json(text: str) -> None:
-    config = config_of(line("--model-arg", f"frame={text}", "--model-arg", 'style="short"').values)
+    config = config_of(parse_command_line("--model-arg", f"frame={text}", "--model-arg", 'style="short"').values)
     assert (config.frame, config.model_settings.extra) == ("fractions", {"style": "short"})
     python = resolve("blink", {"model_arg": {"frame": text}})
     assert config_of(python.values).frame == "fractions"
 
 
 def test_no_tool_has_weights_of_its_own_by_default() -> None:
-    for options in (line(), resolve("blink", {})):
+    for options in (parse_command_line(), resolve("blink", {})):
         assert config_of(options.values, options.recorded).service.weights == {}
         assert "weights" not in options.recorded
     assert up.make_context("up", []).params["weights"] == ()
@@ -101,7 +101,7 @@ def test_a_list_of_options_names_options_that_exist() -> None:
         assert other.rare <= {param.name for param in other.params} | {"path"} | USUAL, other.name
 
 
-def test_what_distinguishes_no_run_cannot_vary() -> None:
+def test_options_outside_the_identity_cannot_vary() -> None:
     can_vary = {key for key, field in ALL_FIELDS.items() if field.can_vary}
     assert {"benchmark", "model", "data", "seed", "max_turns", "device", "tools", "setting", "model_arg"} <= can_vary
     assert can_vary.isdisjoint({"solver", "limit", "only", "out", "run_max_calls", "unanswered", "trace", "quiet"})

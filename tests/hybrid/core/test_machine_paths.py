@@ -74,7 +74,7 @@ def test_the_name_of_a_model_and_an_error_of_a_tool_are_shortened() -> None:
         (Step("model", "alpha", "", data={"file": "/mnt/x/y"}), "alpha", {"file": "/mnt/x/y"}),
     ],
 )
-def test_a_path_in_one_place_is_enough(step: Step, name: str, data: dict[str, Any]) -> None:
+def test_a_path_in_name_model_or_error_of_a_step_is_shortened(step: Step, name: str, data: dict[str, Any]) -> None:
     result = hide_paths_in_step(step)
     assert (result.name, result.data) == (name, data)
 

@@ -139,7 +139,7 @@ def test_a_rotated_run_is_refused(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def rows_of(replies: list[str]) -> tuple[Any, ...]:
-    """Return rows that a sheet accepts, for questions without a benchmark."""
+    """Return rows for a result sheet, one per reply, to made-up questions of no benchmark."""
     return tuple(
         SimpleNamespace(
             question=SimpleNamespace(id=f"q{place}", unit=f"q{place}", task="t", text="=1+1?", choices=("=A1", "3")),

@@ -1,4 +1,4 @@
-"""Calls of foreign servers: requests, results, and what happens to a server that does not work."""
+"""Calls to MCP servers of other programs: requests, results, and what happens if a server is broken."""
 
 import asyncio
 import base64

@@ -13,16 +13,16 @@ from hybrid.marks.rings import RingField
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_marks_are_those_of_every_ring(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipping_rings_does_not_change_the_marks(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = marked_scene(np.random.default_rng(7100 + seed))
     asked = tuple(str(point.label) for point in scene.points)
     found = [find_marks(scene.pixels, labels) for labels in (asked, ())]
     assert any(marks.points for marks in found)
-    monkeypatch.setattr(hybrid.marks.pairs, "_least_ring", lambda letter_score: 0.0)
+    monkeypatch.setattr(hybrid.marks.pairs, "_min_ring_score", lambda letter_score: 0.0)
     assert found == [find_marks(scene.pixels, labels) for labels in (asked, ())]
 
 
-def test_pairs_that_are_accepted_are_those_of_every_ring(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipping_rings_does_not_change_the_accepted_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     import cv2
 
     rng = np.random.default_rng(5)
@@ -38,14 +38,14 @@ def test_pairs_that_are_accepted_are_those_of_every_ring(monkeypatch: pytest.Mon
     ]
     style = RingStyle(120.0, 8.0, 29.5, 11.0)
 
-    def accepted() -> list[object]:
+    def find_accepted_pairs() -> list[object]:
         each = [ring_pairs(field, [reading], ("A",)) for reading in readings]
         return [
             [[pair for pair in pairs if pair.score >= ACCEPT] for pairs in each],
             _of_style(field, style, readings, ("A",)),
         ]
 
-    found = accepted()
+    found = find_accepted_pairs()
     assert all(found)
-    monkeypatch.setattr(hybrid.marks.pairs, "_least_ring", lambda letter_score: 0.0)
-    assert found == accepted()
+    monkeypatch.setattr(hybrid.marks.pairs, "_min_ring_score", lambda letter_score: 0.0)
+    assert found == find_accepted_pairs()

@@ -142,12 +142,14 @@ def test_peaks_of_one_radius_are_apart(seed: int) -> None:
 
 
 @pytest.mark.parametrize("radii", [[3], [10], [8, 9]])
-def test_bounds_by_moving_are_those_by_reading(radii: list[int]) -> None:
+def test_both_ways_to_compute_bounds_agree(radii: list[int]) -> None:
     field = RingField(picture(1))
     inner = FieldWindow(25, 25, 120, 90)
     circles, far = _Circles.of(tuple(radii)), max(radii) + SIDE_PX
-    moved, read = (bounds(inner, circles, far) for bounds in (field._bounds_by_moving, field._bounds_by_reading))
-    assert all((first == second).all() for first, second in zip(moved, read, strict=True))
+    shifted, sampled = (
+        bounds(inner, circles, far) for bounds in (field._bounds_by_shifting, field._bounds_by_sampling)
+    )
+    assert all((first == second).all() for first, second in zip(shifted, sampled, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(3))

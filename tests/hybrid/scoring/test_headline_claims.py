@@ -340,7 +340,7 @@ def test_only_one_part_is_named_if_the_other_is_not_significant(
     assert words in str(result.fields()["split"])
 
 
-def test_better_answers_of_no_whole_group_have_an_interval() -> None:
+def test_better_answers_are_stated_only_if_their_interval_excludes_0() -> None:
     solvers: Any = (SimpleNamespace(open=0, solver="mllm"), SimpleNamespace(open=0, solver="controller"))
     for better, words in (
         ("more", "by both; better answers contribute +10 points (95% CI 1 to 20); "),

@@ -306,8 +306,8 @@ def test_the_first_by_another_count_is_named_if_it_differs(
     assert _first_of(values, best) == words
 
 
-def where_answered(**answers: str) -> dict[str, str]:
-    """Return by solver the words on what it answers of these letters; all but `mllm` are specialists."""
+def coverage_notes(**answers: str) -> dict[str, str]:
+    """Return what the conclusion says about each solver's coverage; every solver but `mllm` is a specialist."""
     role = {"role": "specialist"}
     manifest = {"identity": {}, "solvers": {name: role for name in answers if name != "mllm"}}
     folder: Any = SimpleNamespace(path=Path("run"), manifest=manifest)
@@ -318,22 +318,22 @@ def where_answered(**answers: str) -> dict[str, str]:
 
 def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
     """Several specialists differ in what they answer; the model alone and a specialist that answers all have none."""
-    assert where_answered(depth="10r6w24a", sizes="18r2w20u", mllm="28r2w10a") == {
+    assert coverage_notes(depth="10r6w24a", sizes="18r2w20u", mllm="28r2w10a") == {
         "depth": "depth answers 16 of 40 questions, on these with 0.625; over all, ",
         "sizes": "sizes answers 20 of 40 questions, on these with 0.900; over all, ",
         "mllm": "",
     }
-    assert where_answered(depth="10r30w", sizes="40a") == {"depth": "", "sizes": ""}
+    assert coverage_notes(depth="10r30w", sizes="40a") == {"depth": "", "sizes": ""}
 
 
 def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
     # 20 and 15 answers to 25 questions: 15 are right, 5 in one of two repetitions, and 5 wrong.
     repeated = {"specialist": "20r20a1f", "specialist@2": "10a5r10w15a1f"}
-    assert where_answered(**repeated)["specialist"] == (
+    assert coverage_notes(**repeated)["specialist"] == (
         "specialist answers 17.5 of 40 questions (mean of 2 repetitions), on these with 0.700; over all, "
     )
     # The second repetition answers all, so the specialist does not answer only some in every repetition.
-    in_all = where_answered(**{"specialist": "20r20a", "specialist@2": "20r20w"})["specialist"]
+    in_all = coverage_notes(**{"specialist": "20r20a", "specialist@2": "20r20w"})["specialist"]
     assert in_all == "specialist answers 30 of 40 questions (mean of 2 repetitions), on these with 0.500; over all, "
 
 

@@ -1,4 +1,4 @@
-"""Self-consistency: who wins the vote, what is recorded, and how it stays within a run's budgets and identity."""
+"""Self-consistency: who wins the vote, what is recorded, how budgets count it, and that a run's identity has it."""
 
 from collections.abc import Sequence
 

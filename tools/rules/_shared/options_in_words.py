@@ -38,7 +38,10 @@ async def one_of(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
             raise Abstained("no count", f"no choice, or more than one, states {count_of(looked, name)} x {name}")
         return choose(place, "detection", looked)
     if re.search(r"(?i)\bhow many\b", question):
-        raise Abstained("no count", "the question counts some of a kind, which detection by name does not tell apart")
+        raise Abstained(
+            "no count",
+            "the question counts only some objects of a kind, and detection by name cannot tell these from the others",
+        )
     if asks_for_text(question) and (read := await ask_tool(ctx, "ocr", image_names(prompt)[0], {})) is not None:
         choice = written_choice(prompt.choices, str(read.data.get("text", "")))
         if choice is not None:

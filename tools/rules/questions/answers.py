@@ -229,7 +229,7 @@ async def answer_relation(question: RelationQuestion, prompt: Prompt, ctx: RuleC
             return _yes_no(prompt, holds_true, tool, finding, certainty)
     true = [place for place, (holds_true, *_) in enumerate(verdicts) if holds_true is True]
     if question.relation is not None or len(true) != 1:
-        raise Abstained("undecided", f"{len(true)} of the relations asked for hold clearly")
+        raise Abstained("undecided", f"{len(true)} of the relations in question clearly hold")
     _, tool, finding, certainty = verdicts[true[0]]
     return choose(true[0], tool, finding, sure=certainty)
 

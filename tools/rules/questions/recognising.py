@@ -198,7 +198,9 @@ def _recognise_count(sentence: str, prompt: Prompt) -> CountQuestion | Unclear |
     name = counted_thing(f"How many {match['x']} are there?" if match else f"{sentence}?")
     entity = None if name is None else thing_in(name)
     if name is None or entity is None or entity.name is None:
-        return Unclear("it counts some of a kind, or kinds, which detection by name does not tell apart")
+        return Unclear(
+            "it counts several kinds, or only some of a kind, which detection by name cannot tell from the others"
+        )
     if prompt.kind.value not in NUMBER_KINDS and not (prompt.kind is Kind.CHOICE and numbers_in(prompt.choices)):
         return Unclear("it counts, and the answers are not different numbers")
     return CountQuestion(name)

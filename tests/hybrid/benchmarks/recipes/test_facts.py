@@ -44,7 +44,7 @@ def test_published_numbers_are_printed_in_percent() -> None:
 def test_a_metric_over_a_column_that_is_no_group_is_refused(tmp_path: Path) -> None:
     text = (FOLDER / "cvbench.yaml").read_text().replace("type/source", "type/sources")
     (tmp_path / "mine.yaml").write_text(text)
-    with pytest.raises(UsageError, match=r"line \d+: metrics: accuracy over type/sources: no column 'sources'.*source"):
+    with pytest.raises(UsageError, match=r"line \d+: metrics: accuracy over type/sources: 'sources' is not a.*source"):
         recipe_of(tmp_path / "mine.yaml")
 
 

@@ -40,7 +40,7 @@ def both(data: Data = VAL) -> Comparison:
 
 
 def rows_of(comparison: Comparison) -> dict[tuple[str, str, str], Result]:
-    """Return the rows by quantity, solver and task; rows over all tasks by metric."""
+    """Return the rows by quantity, solver and task; for rows over all tasks, the metric takes the task's place."""
     return {(row.quantity, row.a, row.group or row.metric): row for row in SECTION.rows(comparison)}
 
 

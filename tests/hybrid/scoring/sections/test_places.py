@@ -94,7 +94,7 @@ def _area(box: Any) -> float:
 
 
 def _covers(box: Any, line: Any) -> bool:
-    """Counts the pixels of the annotated box inside of the region."""
+    """Return whether the region contains the centre and at least half of the pixels of the annotated box."""
     target = line["evidence"][0]["place"]
     pixels = {axis: range(int(target[f"{axis}0"]), int(target[f"{axis}1"])) for axis in "xy"}
     inside = [sum(box[f"{axis}0"] <= pixel < box[f"{axis}1"] for pixel in pixels[axis]) for axis in "xy"]
