@@ -81,8 +81,7 @@ class ToolCalls:
         Validates `args` as `AskTool`. Raises `BudgetSpent`, and what `CachedTools.call` raises.
         """
         self.meter.take_tool_call()
-        started = self.clock()
-        spent, faults = CallTime(self.meter.seconds_left()), 0
+        started, spent, faults = self.clock(), CallTime(self.meter.seconds_left()), 0
         json_args = json_of_args(args)
         call: dict[str, Json] = {"images": list(images), "args": json_args}
         # Concurrent calls are logged, and their pictures named, in the order of the calls. The next call waits for
