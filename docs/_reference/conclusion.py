@@ -28,8 +28,9 @@ solvers that it is ahead of (`ahead`).
 A difference is asserted only if its paired 95 % interval excludes 0. The effects of offering tools and of tool output
 must also hold after adjustment (Holm) within the family of the claim, and differences within tasks after adjustment
 over the tasks of the pair. "No significant difference" is not equality; "equal within 5 points" appears only if two
-one-sided tests show it. A difference counts as neither gain nor loss if it comes from answering more questions, if it
-depends on how unanswered questions count, or if its sign differs over all questions: see
+one-sided tests show it. A difference counts as neither gain nor loss if the questions that both solvers
+answered do not confirm it, if it depends on how unanswered questions count, or if a mean over tasks and all questions
+lead to another conclusion: see
 [Statistics](../statistics.md#questions-that-one-solver-leaves-unanswered). Numbers of right answers are given if they
 are the metric, but not for a mean over tasks of different sizes. The difference with 80 % power follows from the spread
 of this run, the weights of its metric, and, below 30 questions, the exact test. With several solvers with tools, or

@@ -177,8 +177,8 @@ SPECIALISTS_CASES = cases_of_claims(
         "few": "{answers}: {few}{rest}.",
         "silent": "The specialists alone answer none of these questions.",
         "failed": (
-            "The specialists alone are not compared: {failed} of {n} questions failed, more than 1 % (to conclude "
-            "anyway: --allow-failed)."
+            "The specialists alone are not compared{place}: {failed} of {n} questions failed, more than 1 % (to "
+            "conclude anyway: --allow-failed)."
         ),
         "waiting": "The specialists alone are not compared: questions are not finished yet.",
         "units": "{answers}: not tested, as {metric} does not count the same units for both.",
@@ -342,7 +342,8 @@ class _Conclusion:
         repeated = len(self._found.repetitions(specialist)) > 1
         answers, rest = _specialists_words(pair, silent, whom, named, repeated=repeated)
         lead = "" if pair.state == "open" else f"{whom} "
-        return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest)
+        place = " where they answer" if silent else ""
+        return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest, place=place)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
         """Return the number of questions with a tool call, for each solver that seldom called one."""
@@ -427,7 +428,7 @@ def _specialists_words(
 ) -> tuple[str, str]:
     """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`.
 
-    Of `repeated` specialists, `pair` covers what any repetition answers.
+    Of `repeated` specialists, `pair` covers what any repetition answers, with the unanswered repetitions.
     """
     metric = _measure(pair)
     if pair.right is None:
@@ -440,7 +441,9 @@ def _specialists_words(
         row = silent["right b" if unit else "value b"]
         compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
         asked = f"{how_many(pair.n + (row.n or 0))}{' in at least one repetition' if repeated else ''}"
-        answers = f"The specialists alone answer {pair.n} of {asked}; on these, {compared}"
+        mixed = repeated and pair.split is not None and pair.split.mixed_repetitions
+        these = "these, unanswered repetitions included" if mixed else "these"
+        answers = f"The specialists alone answer {pair.n} of {asked}; on {these}, {compared}"
         rest = f"{count_of(row)} right" if unit else format_value(row.value)
         others = "question" if row.n == 1 else how_many(row.n or 0)
         return answers, f". On the other {others}: {whom} {rest}"

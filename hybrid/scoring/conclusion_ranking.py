@@ -22,6 +22,7 @@ from hybrid.scoring.conclusion_rows import (
     ends_of,
     format_value,
     listed,
+    mean_count,
     measure,
     short_name,
     size_of,
@@ -88,16 +89,19 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
     most = max(row.value or 0.0 for row in values)
     best = [row for row in values if (row.value or 0.0) > most - 1e-9]
     first, count = best[0], len(rows.found.contestants)
+    # Solvers with the same value may have different intervals.
+    same_interval = len({(f"{row.low:.3f}", f"{row.high:.3f}") for row in best}) == 1
+    of_first = "" if same_interval else f" for {clipped(first.a, NAME_WIDTH)}"
     metrics = [metric for metric in rows.found.named(first.a).metrics if metric.name == first.metric]
     yield say(
         ONE_SOLVER if count == 1 else TIES if len(best) > 1 else BEST,
-        best=listed([clipped(row.a, NAME_WIDTH) for row in best]),
-        again=first.note,
+        best=listed([f"{clipped(row.a, NAME_WIDTH)}{row.note if len(best) > 1 else ''}" for row in best]),
+        again=first.note if len(best) == 1 else "",
         count=count,
         metric=measure(metrics),
         value=f"{first.value:.3f}",
         n=how_many(first.n or 0),
-        interval=f"{CI} {first.low:.3f} to {first.high:.3f}",
+        interval=f"{CI} {first.low:.3f} to {first.high:.3f}{of_first}",
         where=_where_answered(rows, first.a),
         ranking=_list_unranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
     )
@@ -110,32 +114,39 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
     solvers, headline = rows.found.contestants, rows.found.headline
     if waiting := [solver for solver in solvers if solver.open]:
         return say(WAITING, left=sum(solver.open for solver in waiting), command=own_command(waiting))
-    values = [
-        (solver, value) for solver in solvers if not solver.answered_nothing and (value := _value_of(rows, solver))
+    readable = [
+        solver for solver in solvers if not all(each.answered_nothing for each in rows.found.repetitions(solver))
     ]
-    if not values and all(solver.answered_nothing for solver in solvers):
+    by_solver = {row.a: row for row in of_contestants(rows.found, rows.of("metrics"))}
+    values = [(solver, by_solver[solver.solver]) for solver in readable if solver.solver in by_solver]
+    if not readable:
         return say(SILENT)
     if not values:
         return say(NO_VALUE)
     why = why_no_interval(_headline_of(rows, values[0][0])).removesuffix(" to show a difference")
-    each = listed([f"{short_name(solver)} {value}" for solver, value in values])
-    return say(NO_INTERVAL, metric=headline, values=each, why=why)
+    details = [how_many(row.n or 0) + row.note.replace(" (", "; ", 1).removesuffix(")") for _, row in values]
+    each = [f"{short_name(solver)} {row.value:.3f} ({of})" for (solver, row), of in zip(values, details, strict=True)]
+    return say(NO_INTERVAL, metric=headline, values=listed(each), why=why)
 
 
 def _where_answered(rows: ConclusionRows, name: str) -> str:
     """Return the value of a specialist on the questions that it answers; empty if it answers all, or for other solvers.
 
-    Over repetitions, the number of answered questions is a mean, and the value covers the answered repetitions.
+    Over repetitions, the number of answered questions is a mean, and the value covers the answered repetitions. A
+    metric over groups of questions has a value only where whole groups were answered, so it has no such words.
     """
     solver = rows.found.named(name)
     overlap, count = rows.found.overlap(solver), len(rows.found.repetitions(solver))
     number_answered = float((1 - overlap.silent_share[0])[overlap.present].sum())
     if role(solver) != "specialist" or not 0 < number_answered < overlap.n:
         return ""
-    metrics = overlap.with_answers().headline(rows.found.rule)
-    if metrics is None:
+    part = overlap.with_answers()
+    metrics, of_all_metrics = part.headline(rows.found.rule), overlap.headline(rows.found.rule)
+    if not metrics or not of_all_metrics or metrics[0].name != of_all_metrics[0].name:
         return ""
-    of_all = f"{round(number_answered, 1):.6g} of {how_many(overlap.n)}"
+    if metrics[0].n != part.kept.sum():
+        return ""
+    of_all = f"{mean_count(number_answered, overlap.n)} of {how_many(overlap.n)}"
     again = f" (mean of {count} repetitions)" if count > 1 else ""
     value = format_value(metrics[0].value)
     return f"{clipped(name, NAME_WIDTH)} answers {of_all}{again}, on these with {value}; over all, "
@@ -181,16 +192,6 @@ def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
 
 def _headline_of(rows: ConclusionRows, solver: Scored) -> list[Metric]:
     return [metric for metric in solver.metrics if metric.name == rows.found.headline]
-
-
-def _value_of(rows: ConclusionRows, solver: Scored) -> str:
-    """Return the solver's value of the headline metric and its number of questions; empty for no value."""
-    values = [
-        f"{metric.value:.3f} ({how_many(metric.n)})"
-        for metric in _headline_of(rows, solver)
-        if metric.value is not None
-    ]
-    return values[0] if values else ""
 
 
 def _ahead(rows: ConclusionRows, best: str) -> Sentence:

@@ -52,11 +52,14 @@ CONDITIONS: Mapping[Claim, str] = {
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
     "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
     "answering": (
-        "interval excludes 0, but not on the questions that both answered, nor that of their part of the whole: one of "
-        "them answered more"
+        "interval excludes 0; so does that of the part from answering, but neither that of the questions that both "
+        "answered nor that of their part of the whole: one of them answered more"
     ),
-    "others": "as `answering`, but less than half of that part exists because one of them answered more questions",
-    "split": "another verdict, or by their weights another sign, on the questions that both answered",
+    "others": "as `answering`, but less than half of the part from answering exists because one of them answered more",
+    "split": (
+        "not confirmed by questions that both answered: there are none, they were not tested, or they show another "
+        "verdict or, by their weights, another sign"
+    ),
     "few": "no interval: questions of one picture, or too few questions",
     "silent": "one of the two answers nothing",
     "failed": "more than 1 % of the questions failed",
@@ -71,7 +74,7 @@ NO_CLAIM: Mapping[str, str] = {
     "uneven": "with another result over all questions than over tasks",
     "answering": "from answering more or fewer questions",
     "others": "from questions that one of them left unanswered",
-    "split": "with another result, or by their weights another sign, on the questions that both answered",
+    "split": "not confirmed by questions that both answered",
 }
 UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
 # What the rule for unanswered questions decides about a difference: the beginning of a sentence.
@@ -189,8 +192,9 @@ class HeadlinePair:
         if of_both == self.state:
             # The two results agree, so the part from answering only adds to the difference, reduces it, or is 0.
             return self.state
-        # If the part from better answers is significant too, answering is not the only reason.
-        both_parts = shown(self.split.better) in ("more", "less")
+        # If better answers are significant too, by themselves or as a part of the whole, answering is not the only
+        # reason.
+        both_parts = self.split.better.excludes_zero or of_both in ("more", "less")
         if both_parts or self.state == "open" or self.state != shown(self.split.answering):
             return "split"
         return "answering" if self.split.more_answered else "others"
@@ -247,14 +251,11 @@ class HeadlinePair:
                 without = " in every repetition" if split.both_in_every else without
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
             part = f"{_difference(split.better)} of the whole"
-            weights = f"as {'repetitions' if split.mixed_repetitions else 'tasks'} weigh differently"
             if _sign(split.both) * _sign(split.better) < 0:
-                words += f", but {part}, {weights}"
-            elif split.better.excludes_zero and not split.both.excludes_zero:
-                words += f", which makes {part}, {weights}"
-            elif signed(split.better) != signed(split.both):
-                words += f", which makes {signed(split.better)} of the whole"
-        of_a, of_b = (f"{round(count, 1):.6g}" for count in split.unanswered)
+                words += f", but {part}, as {self._weights()} weigh differently"
+            elif split.better.excludes_zero or signed(split.better) != signed(split.both):
+                words += f", which makes {part}"
+        of_a, of_b = map(mean_count, split.unanswered)
         unanswered = f"{short_name(self.a)} leaves {of_a} unanswered, {short_name(self.b)} {of_b}"
         unanswered += " (mean over repetitions)" if split.mixed_repetitions else ""
         size = _difference(split.answering)
@@ -262,6 +263,12 @@ class HeadlinePair:
             return f"; {words}; answering at all contributes {size}, as {unanswered}"
         rest = f"the questions{' or repetitions' if split.mixed_repetitions else ''} that only one answered"
         return f"; {words}; {rest} contribute {size}; {unanswered}"
+
+    def _weights(self) -> str:
+        """Return what weighs differently in the two differences of the questions that both answered."""
+        mixed = self.split is not None and self.split.mixed_repetitions
+        several = self.metrics is not None and _number_of_tasks(self.metrics[0]) > 1
+        return " and ".join([*(["repetitions"] if mixed else []), *(["tasks"] if several or not mixed else [])])
 
     def _over_all_words(self) -> dict[str, object]:
         row = self.over_all
@@ -298,6 +305,8 @@ def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim,
 
 def _difference(row: Result) -> str:
     """Return a difference with its interval: `+14 points (95% CI 3 to 25)`."""
+    if UNTESTED["failed"] in row.note:
+        return f"{signed(row)} (not tested: of these and the failed ones, more than 1 % failed)"
     if row.low is None:
         return f"{signed(row)} (no interval)"
     return f"{signed(row)} ({CI} {ends_of(row)})"
@@ -313,11 +322,16 @@ def shown(row: Result) -> State:
 def measure(metrics: Sequence[Metric]) -> str:
     """Return a metric in words; a mean over tasks says so: `accuracy (mean of 3 tasks)`."""
     metric = metrics[0]
-    strata = {cell.stratum for cell in metric.cells if cell.denominator > 0}
     if metric.combine != "mean_of_ratios":
         return metric.name
-    name = metric.name.removesuffix("_macro")
-    return f"{name} (mean of {len(strata)} tasks)" if len(strata) > 1 else name
+    name, tasks = metric.name.removesuffix("_macro"), _number_of_tasks(metric)
+    return f"{name} (mean of {tasks} tasks)" if tasks > 1 else name
+
+
+def _number_of_tasks(metric: Metric) -> int:
+    """Return the number of tasks that a metric is a mean over; 1 if it is none."""
+    is_mean = metric.combine == "mean_of_ratios"
+    return len({cell.stratum for cell in metric.cells if cell.denominator > 0}) if is_mean else 1
 
 
 def short_name(scored: Scored) -> str:
@@ -340,6 +354,14 @@ def number(value: float, unit: str) -> str:
     if abs(points) >= 0.5 or points == 0:
         return f"{math.copysign(math.floor(abs(points) + 0.5), points):z.0f}"
     return f"{points:.1g}"
+
+
+def mean_count(count: float, whole: float = math.inf) -> str:
+    """Return a mean over counts with one decimal, or with more if it would otherwise read as 0 or as the `whole`."""
+    if count in (0, whole):
+        return f"{count:.0f}"
+    decimals = next((places for places in range(1, 9) if 0 < round(count, places) < whole), 9)
+    return f"{count:.{decimals}f}".rstrip("0").rstrip(".")
 
 
 def format_value(value: float | None) -> str:
@@ -479,6 +501,7 @@ class ConclusionRows:
         shared = overlap.with_failed(answered(overlap.answer[0]))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
+        part = _counting_failures(part, shared)
         part = replace(part, count=right, split=self._split((specialist.solver, other.solver), shared, SPOKEN))
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
 

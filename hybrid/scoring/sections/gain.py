@@ -155,7 +155,8 @@ PRESENCE_CASES: Mapping[str, Case] = {
     ),
     "unclear": case(
         "presence.unclear",
-        "part of content.parts: the difference comes from unanswered questions or depends on the rule or task weights",
+        "part of content.parts: the difference supports no claim (as in `gain.rule`, `uneven`, `answering`, `others`, "
+        "`split`)",
         "Offering tools that return nothing changes the score by {size} ({ends}), {why}",
     ),
 }
@@ -167,7 +168,8 @@ CONTENT_CASES: Mapping[str, Case] = {
     ),
     "unclear": case(
         "content.unclear",
-        "part of content.parts: the difference comes from unanswered questions or depends on the rule or task weights",
+        "part of content.parts: the difference supports no claim (as in `gain.rule`, `uneven`, `answering`, `others`, "
+        "`split`)",
         "with tool output it changes by {size} ({ends}), {why}",
     ),
 }

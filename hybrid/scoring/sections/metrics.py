@@ -9,8 +9,9 @@ source: the benchmark's card
 values: in the metric's own unit
 
 - value = the metric of the column `metric`
-- value where answered = the metric over the questions that a specialist, which abstains by design, answers
-- coverage (0 to 1) = questions that it answers / questions
+- value where answered = the metric over the questions that a specialist, which abstains by design, answers (each
+  repetition by itself)
+- coverage (0 to 1) = questions that it answers / questions (each repetition by itself)
 """
 
 from __future__ import annotations
@@ -74,10 +75,13 @@ def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> li
             else None
         )
         if row is not None and mean:
-            values = [rows[scored.solver].value or 0.0 for scored in repetitions if scored.solver in rows]
+            of_repeats = [rows[scored.solver] for scored in repetitions if scored.solver in rows]
+            values = [of_repeat.value or 0.0 for of_repeat in of_repeats]
             ends = f" (mean of {len(repetitions)} repetitions, {min(values):.3f} to {max(values):.3f})"
             mean_row = with_interval(replace(row, note=ends), mean[0])
-            row = mean_row if row.low is not None else replace(mean_row, low=None, high=None)
+            # A silent repetition has no interval, but the mean has one if another repetition was answered.
+            tested = row.low is not None or (not contestant.open and any(each.low is not None for each in of_repeats))
+            row = mean_row if tested else replace(mean_row, low=None, high=None)
         contestant_rows += [] if row is None else [row]
     return contestant_rows
 
@@ -93,11 +97,13 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     if not first:
         return ""
     row = max(first, key=lambda row: row.value or 0.0)
-    best = [other.a for other in first if other.value == row.value]
+    best = [other for other in first if other.value == row.value]
+    # Of several solvers, each has its own repetitions.
+    names, note = ([row.a], row.note) if len(best) == 1 else ([f"{other.a}{other.note}" for other in best], "")
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
-    value = f"{accuracy(row.value)}{row.note}{limits}"
-    opening = f"{' and '.join(best)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
+    value = f"{accuracy(row.value)}{note}{limits}"
+    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
     answered = [{score.id for score in solver.scores if not score.outcome.failed} for solver in comparison.solvers]
     same_questions = len(first) == 1 or all(ids == answered[0] for ids in answered)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from hybrid.scoring.compare import Comparison
+from hybrid.scoring.compare import Comparison, compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import results
+from tests.hybrid.scoring.solvers import solver
 
 AGAIN = ("r" * 12 + "w" * 28, "w" * 28 + "r" * 12, "r" * 24 + "w" * 16)
 
@@ -51,6 +52,14 @@ def test_unanswered_questions_are_counted_by_solver(solvers: int, synthetic_runs
 def test_the_section_of_metrics_names_no_draw_either(synthetic_runs: Any, tmp_path: Path) -> None:
     (built,) = results(compared(synthetic_runs, tmp_path), ["metrics"])
     assert built.lead.startswith("mllm has accuracy_macro, 0.400 (mean of 3 repetitions, 0.300 to 0.600) (95% CI [")
+
+
+def test_of_solvers_with_the_same_value_only_the_repeated_one_has_a_range() -> None:
+    answers = {"mllm": "r" * 30 + "w" * 10, "mllm@2": "r" * 20 + "w" * 20, "zzz": "r" * 25 + "w" * 15}
+    (built,) = results(compare([solver(name, {"Jigsaw": word}) for name, word in answers.items()]), ["metrics"])
+    assert built.lead.startswith(
+        "mllm (mean of 2 repetitions, 0.500 to 0.750) and zzz have the highest accuracy_macro, 0."
+    )
 
 
 def test_questions_of_one_picture_limit_what_is_said(synthetic_runs: Any, tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def test_a_state_is_where_the_interval_lies(ends: str, state: str) -> None:
         # Neither part is significant alone, only both together.
         ("more", "open", "open", "split"),
         ("less", "open", "open", "split"),
-        ("more", "less", "more", "answering"),
+        # The same questions show the opposite, so the part from answering is not the only significant one.
+        ("more", "less", "more", "split"),
+        ("less", "more", "less", "split"),
         ("more", "open", "less", "split"),
         ("open", "more", "less", "split"),
         ("open", "less", "more", "split"),
@@ -323,10 +325,10 @@ def test_answering_is_not_the_only_part_if_better_answers_are_significant_too() 
 @pytest.mark.parametrize(
     ("better", "claim", "words"),
     [
-        ("more", "split", ", which makes +10 points (95% CI 1 to 20) of the whole, as tasks weigh differently; "),
-        ("less", "split", ", which makes -10 points (95% CI -20 to -1) of the whole, as tasks weigh differently; "),
-        ("open", "", ", which makes +10 points of the whole; "),
-        ("few", "", ", which makes +10 points of the whole; "),
+        ("more", "split", ", which makes +10 points (95% CI 1 to 20) of the whole; "),
+        ("less", "split", ", which makes -10 points (95% CI -20 to -1) of the whole; "),
+        ("open", "", ", which makes +10 points (95% CI -10 to +10) of the whole; "),
+        ("few", "", ", which makes +10 points (no interval) of the whole; "),
     ],
 )
 def test_only_one_part_is_named_if_the_other_is_not_significant(
@@ -338,6 +340,66 @@ def test_only_one_part_is_named_if_the_other_is_not_significant(
     result = HeadlinePair(*solvers, (row("more"),), split=parts)
     assert result.claim == (claim or ("answering" if more_answered else "others"))
     assert words in str(result.fields()["split"])
+
+
+def test_a_part_that_is_small_in_the_whole_weighs_nothing_differently() -> None:
+    # One task, without repetitions: 12 of 112 questions are answered by both.
+    a, b = {"Jigsaw": "w" * 9 + "rrr" + "a" * 100}, {"Jigsaw": "r" * 9 + "wwr" + "r" * 100}
+    result = pair_of(a, b)[2]
+    assert result.split is not None
+    assert result.split.both is not None
+    assert [shown(part) for part in (result.split.both, result.split.better)] == ["open", "more"]
+    assert (
+        "; on the 12 questions that both answered +58 points (95% CI -12 to +100), which makes +6 points (95% CI 0.1 "
+        "to 13) of the whole; answering at all contributes "
+    ) in str(result.fields()["split"])
+
+
+def test_answering_is_not_the_only_part_if_the_same_questions_show_the_opposite() -> None:
+    # In Jigsaw both answer all, b worse; of Counting a answers 10, where b is worse, and b all.
+    a = {"Jigsaw": "r" * 30 + "w" * 30 + "r" * 20 + "w" * 20, "Counting": "r" * 10 + "a" * 90}
+    b = {"Jigsaw": "w" * 30 + "r" * 50 + "w" * 20, "Counting": "w" * 10 + "r" * 90}
+    rows, comparison, forward = pair_of(a, b)
+    for by_rule in (forward, rows.pair(comparison.named("b"), comparison.named("a"))):
+        result = replace(by_rule, other_rule=None, over_all=None)
+        assert result.split is not None
+        assert result.split.both is not None
+        states = [result.state, shown(result.split.answering), shown(result.split.both), shown(result.split.better)]
+        assert states in (["more", "more", "less", "open"], ["less", "less", "more", "open"])
+        assert result.claim == "split"
+
+
+def test_the_weights_of_tasks_are_named_next_to_those_of_repetitions() -> None:
+    # As in the test of tasks above, and b leaves one question unanswered in one of two repetitions.
+    a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
+    b = {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60}
+    result = pair_of(a, b, "r" * 199 + "a")[2]
+    assert result.split is not None
+    assert result.split.mixed_repetitions
+    assert ", as repetitions and tasks weigh differently; " in str(result.fields()["split"])
+
+
+def test_the_questions_that_both_answered_confirm_nothing_if_they_were_not_tested() -> None:
+    # Of 1,000 questions 5 failed, but these are more than 1 % of 405.
+    a = "r" * 100 + "w" * 200 + "r" * 100 + "a" * 595 + "f" * 5
+    result = pair_of({"Jigsaw": a}, {"Jigsaw": "r" * 300 + "w" * 100 + "r" * 300 + "w" * 295 + "f" * 5})[2]
+    result = replace(result, other_rule=None)
+    assert (result.state, result.claim) == ("more", "split")
+    assert result.split is not None
+    assert result.split.both is not None
+    assert result.split.both.low is None
+    assert (
+        "; on the 400 questions that both answered +25 points (not tested: of these and the failed ones, more than 1 % "
+        "failed), which makes +10 points (95% CI 7 to 13) of the whole; "
+    ) in str(result.fields()["split"])
+    assert result.without_claim("a") == "a (+10 points, 6 to 14, not confirmed by questions that both answered)"
+
+
+def test_a_difference_on_no_question_that_both_answered_is_not_confirmed_by_any() -> None:
+    a, b = "r" * 20 + "w" * 20 + "a" * 40, "a" * 40 + "r" * 22 + "w" * 18
+    result = replace(pair_of({"Jigsaw": a}, {"Jigsaw": b})[2], other_rule=None)
+    assert (result.state, result.claim) == ("open", "split")
+    assert result.without_claim("a").endswith(", not confirmed by questions that both answered)")
 
 
 def test_better_answers_are_stated_only_if_their_interval_excludes_0() -> None:

@@ -14,6 +14,7 @@ from hybrid.scoring.conclusion_rows import (
     HeadlinePair,
     ends_of,
     listed,
+    mean_count,
     measure,
     number,
     signed,
@@ -148,7 +149,7 @@ def test_the_other_rule_and_all_questions_are_stated() -> None:
         ),
         (
             pair_in_state("more", split=split("open", "open")),
-            "with another result, or by their weights another sign, on the questions that both answered",
+            "not confirmed by questions that both answered",
         ),
     ],
 )
@@ -297,8 +298,8 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
     assert (pair.split.more_answered, pair.split.mixed_repetitions) == (True, True)
     assert pair.fields()["split"] == (
         "; on the 60 questions that both answered at least once, without their unanswered repetitions, +100 points "
-        "(95% CI 96 to 100), which makes +67 points of the whole; answering at all contributes +17 points (95% CI 13 "
-        "to 20), as a leaves 0 unanswered, b 20 (mean over repetitions)"
+        "(95% CI 96 to 100), which makes +67 points (95% CI 61 to 73) of the whole; answering at all contributes +17 "
+        "points (95% CI 13 to 20), as a leaves 0 unanswered, b 20 (mean over repetitions)"
     )
 
 
@@ -330,3 +331,27 @@ def test_repetitions_that_only_one_answered_may_contribute() -> None:
     assert pair.split is not None
     assert (pair.split.more_answered, pair.split.mixed_repetitions) == (False, True)
     assert "; the questions or repetitions that only one answered contribute +" in str(pair.fields()["split"])
+
+
+@pytest.mark.parametrize(
+    ("count", "whole", "words"),
+    [
+        (0, 40, "0"),
+        (40, 40, "40"),
+        (20, 40, "20"),
+        (17.5, 40, "17.5"),
+        (13.333333, 40, "13.3"),
+        # One decimal would say none, or all.
+        (1 / 30, 40, "0.03"),
+        (40 - 1 / 30, 40, "39.97"),
+        (4000 - 1 / 3000, 4000, "3999.9997"),
+    ],
+)
+def test_a_mean_count_is_neither_none_nor_all_by_rounding(count: float, whole: float, words: str) -> None:
+    assert mean_count(count, whole) == words
+
+
+def test_a_question_that_one_of_many_repetitions_leaves_unanswered_is_counted() -> None:
+    pair = pair_of({"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 39 + "a"}, *["r" * 40] * 29)[2]
+    pair = replace(pair, rows=(replace(pair.rows[0], low=-0.1),))
+    assert ", as a leaves 0 unanswered, b 0.03 (mean over repetitions)" in str(pair.fields()["split"])

@@ -10,10 +10,10 @@ import pytest
 from hybrid.core.types import Cell, Metric
 from hybrid.scoring.compare import SolverPair, compare
 from hybrid.scoring.conclusion import _Conclusion, _of_gains, _several, _specialists_words
-from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested
+from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested, ranking_sentences
 from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, HeadlinePair, turned
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
-from tests.hybrid.scoring.solvers import letters, solver
+from tests.hybrid.scoring.solvers import letters, on_mvp, solver
 
 Ends = tuple[float, float] | None
 ALONE, METRIC = solver("mllm", {"Jigsaw": "r"}), Metric("accuracy", 0.5, 1, "ratio", (Cell("", "q", 1.0, 1.0),))
@@ -306,11 +306,15 @@ def test_the_first_by_another_count_is_named_if_it_differs(
     assert _first_of(values, best) == words
 
 
+def run_of(*specialists: str) -> Any:
+    """Return a run folder in which these solvers are specialists."""
+    manifest = {"identity": {}, "solvers": {name: {"role": "specialist"} for name in specialists}}
+    return SimpleNamespace(path=Path("run"), manifest=manifest)
+
+
 def coverage_notes(**answers: str) -> dict[str, str]:
     """Return what the conclusion says about each solver's coverage; every solver but `mllm` is a specialist."""
-    role = {"role": "specialist"}
-    manifest = {"identity": {}, "solvers": {name: role for name in answers if name != "mllm"}}
-    folder: Any = SimpleNamespace(path=Path("run"), manifest=manifest)
+    folder = run_of(*(name for name in answers if name != "mllm"))
     solvers = [solver(name, {"Jigsaw": letters(answer)}, folder=folder) for name, answer in answers.items()]
     rows = ConclusionRows(compare(solvers), ())
     return {name: _where_answered(rows, name) for name in answers}
@@ -335,6 +339,93 @@ def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
     # The second repetition answers all, so the specialist does not answer only some in every repetition.
     in_all = coverage_notes(**{"specialist": "20r20a", "specialist@2": "20r20w"})["specialist"]
     assert in_all == "specialist answers 30 of 40 questions (mean of 2 repetitions), on these with 0.500; over all, "
+
+
+def test_specialists_do_not_answer_all_questions_by_rounding() -> None:
+    repeated = {f"specialist@{n}": "40r" for n in range(2, 31)}
+    words = coverage_notes(specialist="39r1a", **repeated)["specialist"]
+    assert words.startswith("specialist answers 39.97 of 40 questions (mean of 30 repetitions), on these with 1.000; ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        # No question is complete with all its rotations, so the value where it answers would be of another metric.
+        ("rrra" * 20,),
+        # Five questions are complete, which are not the 80 rotations that it answers.
+        ("rrra" * 20 + "rrrr" * 5,),
+        ("rrra" * 20 + "rrrr" * 10, "arrr" * 25 + "rrrr" * 5),
+    ],
+)
+def test_a_value_of_groups_of_questions_is_not_that_of_each_answered_question(words: tuple[str, ...]) -> None:
+    names = ["specialist", "specialist@2"][: len(words)]
+    solvers = [
+        replace(on_mvp(name, word, rotations=True), folder=run_of(*names))
+        for name, word in zip(names, words, strict=True)
+    ]
+    assert _where_answered(ConclusionRows(compare(solvers), ()), "specialist") == ""
+    plain = replace(on_mvp("specialist", "rrraw" * 20), folder=run_of("specialist"))
+    words_of_plain = _where_answered(ConclusionRows(compare([plain]), ()), "specialist")
+    assert words_of_plain == "specialist answers 80 of 100 questions, on these with 0.750; over all, "
+
+
+def ranking(**answers: str) -> dict[str, str]:
+    """Return the sentences of a ranking of these solvers without tools, by id."""
+    solvers = [solver(name, {"Jigsaw": letters(answer)}) for name, answer in answers.items()]
+    return {each.id: each.text for each in ranking_sentences(ConclusionRows(compare(solvers)))}
+
+
+SILENT, READABLE = "40a", "30r5w5a"
+
+
+@pytest.mark.parametrize("first", [SILENT, READABLE])
+def test_a_silent_repetition_leaves_the_others_in_the_ranking(first: str) -> None:
+    mllm = {"mllm": first, "mllm@2": READABLE if first == SILENT else SILENT}
+    of_mllm = "0.656 (mean of 2 repetitions, 0.500 to 0.812) over 40 questions (95% CI 0.594 to 0.714)"
+    assert ranking(**mllm) == {"solvers.one": f"mllm has accuracy {of_mllm}."}
+    assert f"mllm has the highest accuracy, {of_mllm}; with " in ranking(**mllm, other="20r20w")["solvers.best"]
+    assert set(ranking(**{"mllm": SILENT, "mllm@2": SILENT})) == {"solvers.silent"}
+
+
+@pytest.mark.parametrize(("first", "second"), [("1a", "1r"), ("1r", "1a")])
+def test_a_value_without_interval_is_a_mean_over_repetitions_too(first: str, second: str) -> None:
+    words = "accuracy_macro: mllm 0.750 (1 question; mean of 2 repetitions, 0.500 to 1.000); too few questions."
+    assert ranking(**{"mllm": first, "mllm@2": second}) == {"solvers.no_interval": words}
+
+
+@pytest.mark.parametrize(("name", "first"), [("zzz", "0.486 to 0.746 for mllm"), ("aaa", "0.470 to 0.758 for aaa")])
+def test_of_solvers_with_the_same_value_each_has_its_own_repetitions(name: str, first: str) -> None:
+    both = sorted([("mllm", "mllm (mean of 2 repetitions, 0.500 to 0.750)"), (name, name)])
+    said = ranking(**dict(sorted({"mllm": "30r10w", "mllm@2": "20r20w", name: "25r15w"}.items())))["solvers.ties"]
+    assert f"{both[0][1]}, {both[1][1]} share the highest accuracy, 0.625 over 40 questions (95% CI {first})" in said
+
+
+def of_specialists(**answers: str) -> str:
+    """Return the sentence on the specialists next to the controller."""
+    solvers = [
+        solver(name, {"Jigsaw": letters(word)}, folder=None if name == "controller" else run_of(*answers))
+        for name, word in answers.items()
+    ]
+    comparison = compare(solvers)
+    about = _Conclusion(ConclusionRows(comparison))
+    return about._next_to_specialists(comparison.named("specialist"), comparison.named("controller"), "accuracy").text
+
+
+def test_where_specialists_answer_failures_are_counted_among_these() -> None:
+    # In all, 5 of 1,000 questions failed.
+    said = of_specialists(specialist="100r200w100r595a5f", controller="300r100w300r295w5f")
+    assert said.startswith("The specialists alone are not compared where they answer: 5 of 405 questions failed, ")
+
+
+def test_a_value_of_repeated_specialists_includes_what_they_leave_unanswered() -> None:
+    answers = {"specialist": "19r21a", "specialist@2": "19a1r20a", "controller": "20r10w10r"}
+    assert of_specialists(**answers).startswith(
+        "The specialists alone answer 20 of 40 questions in at least one repetition; on these, unanswered repetitions "
+        "included, they score 0.750, controller 1.000: "
+    )
+    same = {"specialist": "20r20a", "specialist@2": "20r20a", "controller": "20r20w"}
+    assert "repetition; on these, " in (said := of_specialists(**same))
+    assert "included" not in said
 
 
 A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b="best")
