@@ -59,7 +59,7 @@ def read_env_file(folder: Path) -> dict[str, str]:
         UsageError: it cannot be read, is not UTF-8, or is larger than `MAX_BYTES`.
     """
     path = folder / ENV_FILE
-    # A virtual environment may be a folder of this name.
+    # `.env` may also be the folder of a virtual environment.
     if not path.is_file():
         return {}
     try:
@@ -72,7 +72,7 @@ def read_env_file(folder: Path) -> dict[str, str]:
         raise UsageError(f"{path} is not UTF-8 text: save it as UTF-8, with lines NAME=VALUE") from error
     from dotenv import dotenv_values
 
-    # A variable that the system cannot hold (with a null or an `=` in its name) is left out.
+    # Leave out a variable without a value, or with a null character, which the environment cannot hold.
     values = dotenv_values(stream=io.StringIO(text), interpolate=False)
     return {name: value for name, value in values.items() if value is not None and "\0" not in name + value}
 

@@ -53,7 +53,8 @@ def base64_bytes(count: int) -> int:
 # Decides whether images together are small enough for one request.
 Fits = Callable[[Sequence[StoredImage]], bool]
 
-# Names of tools' pictures after which no reply has arrived yet; they may be the reason if a request is rejected.
+# Names of pictures from tools that no answered request has contained yet. If a request is rejected, they may be the
+# reason.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
     "pictures of tools that no reply has followed", default=frozenset()
 )
@@ -68,7 +69,7 @@ def arrange(
     most: int = 0,
     fits: Fits | None = None,
 ) -> list[Message]:
-    """Arrange the messages for sending: images stay references, each after its name (`img:1:`) as text.
+    """Arrange the messages for sending: images stay references, each preceded by its name (`img:1:`) as text.
 
     An image that is not labelled is sent without its name (`--image-labels off`).
 
@@ -101,7 +102,7 @@ def arrange(
 
 
 class _Shown:
-    """Which images of a conversation are sent, and which have been placed already while it is traversed."""
+    """Decides which images of a conversation are sent, and tracks which of them have been placed so far."""
 
     def __init__(
         self, messages: Sequence[Message], keep: int, *, can_recall: bool, most: int = 0, fits: Fits | None = None
@@ -253,7 +254,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return a file of the image that the rules allow; over the byte limit, a JPEG of the same width and height."""
+        """Return the image as a file that the rules allow; to meet a byte limit, as a JPEG of the same size in pixels."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)

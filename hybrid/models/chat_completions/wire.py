@@ -168,7 +168,7 @@ class HttpTransport:
             raise ConnectionRefusedError(f"the proxy that the environment names does not answer: {error}") from error
         except aiohttp.ClientHttpProxyError as error:
             raise UnreadableReplyError(f"the proxy that the environment names answers {error.status}") from None
-        # Both errors have a status of 400, which did not come from the server.
+        # aiohttp gives both errors a status of 400, which the server did not send.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or is not HTTP ({error})") from None
         return read(reply)
@@ -234,7 +234,7 @@ def opened_session(address: Address, total_s: float | None, silence_s: float | N
 
         # Use the same certificates as the other clients: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi.
         tls = httpx.create_ssl_context()
-    # No limit, because the run limits the calls in flight.
+    # No limit on connections, because the run limits the calls in flight.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
     timeout = aiohttp.ClientTimeout(total=total_s, sock_read=silence_s)
     return aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())

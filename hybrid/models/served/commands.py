@@ -23,7 +23,7 @@ from hybrid.core.types import Json
 RESERVED: Final = frozenset(
     {"host", "port", "model", "model-path", "served-model-name", "alias", "hf-repo", "hf", "m", "a", "uds"}
 )
-# Secrets on a command line can be read by every user of the machine.
+# Rejected arguments: every user of the machine can read the secrets on a command line.
 SECRETS: Final = frozenset({"api-key", "api-key-file", "hf-token", "admin-api-key"})
 FLAGS: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}
 
@@ -34,7 +34,7 @@ class ServerKind:
 
     word: str
     title: str
-    # The program, and the variable that names another one.
+    # The program, and the environment variable with the path of another program.
     program: str
     variable: str
     install: str
@@ -47,7 +47,7 @@ class ServerKind:
     module_words: tuple[str, ...] = ()
 
     def first_words(self, program: str, model: str) -> list[str]:
-        """Return the command line after the program, up to the model."""
+        """Return the command line after the program, up to and including the model."""
         if self.module_words and Path(program).name.startswith("python"):
             return [*self.module_words, os.path.expanduser(model)]
         return self.model_words(model)
@@ -70,12 +70,12 @@ class ServerCommand:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the values that identify a server: equal ones mean the same server."""
+        """The values that identify a server: equal values mean the same server."""
         return (self.program, *self.arguments)
 
 
 def _llamacpp_words(model: str) -> list[str]:
-    """Return the words for a GGUF file with the projector beside it, or for a repository of the hub."""
+    """Return the arguments for a GGUF file and the projector in its folder, or for a repository of the hub."""
     path = Path(model).expanduser()
     if not path.is_file():
         if model.lower().endswith(".gguf") or model.startswith(("/", "./", "../", "~")):

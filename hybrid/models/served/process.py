@@ -30,7 +30,7 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.served.commands import KINDS, ServerCommand
 from hybrid.models.served.logs import LOG_FOLDER, SERVER_LOG
 
-# Seconds to wait: a download of weights or a slow disk may take this long.
+# Seconds to wait until a server is ready: a download of weights or a slow disk may take this long.
 START_S: Final = 3600.0
 POLL_S: Final = 0.5
 HEALTH_TIMEOUT_S: Final = 5.0
