@@ -254,7 +254,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return the image as a file that the rules allow; to meet a byte limit, as a JPEG of the same size in pixels."""
+        """Return the image as a file that the rules allow; to meet a byte limit, as a JPEG with the same pixel size."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)

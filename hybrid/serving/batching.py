@@ -55,7 +55,7 @@ class Lane(Generic[T, R]):
         form: Callable[[T], Hashable] = lambda item: None,
     ) -> None:
         self._wait_s, self._coming_s = wait_s, coming_s
-        # Besides the running batches, one waits for a worker and one is being prepared or drawn.
+        # Besides the running batches, one batch waits for a worker, and the items of another are prepared or finished.
         room = (workers + 2) * size
         self.room = asyncio.Semaphore(room)
         self._room_for_forms = max(0, MIXED_ROOM - room) if size > 1 else 0

@@ -40,7 +40,7 @@ class DecodedImages:
         if pixels.nbytes <= self._most:
             copy = pixels.copy()
             with self._lock:
-                # Another thread may have decoded it in the meantime.
+                # Another thread may have decoded the image in the meantime.
                 self._bytes += 0 if image.sha256 in self._kept else copy.nbytes
                 self._kept.setdefault(image.sha256, copy)
                 while self._bytes > self._most:

@@ -1,4 +1,4 @@
-"""The messages about tools between processes: one request, one response, for a worker process, a tool server and Ray.
+"""The messages about tools to and from a worker process, a tool server or a Ray actor: one response per request.
 
 A worker process and a tool server exchange them as lines (`line`, `LineReader`), a Ray actor as pickled values. They
 contain image references, arguments, descriptions and outputs, but no pixels and no objects, so that nothing sent by a
@@ -21,7 +21,7 @@ from hybrid.tool import BackendName
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The first line to a worker process: search paths of modules, and what it serves."""
+    """The first line to a worker process: search paths of modules, and the images, outputs and options to use."""
 
     # The value of `sys.path`.
     modules: tuple[str, ...]
@@ -49,7 +49,7 @@ class ToolRequest:
     key: str
     # Whether overlays are drawn.
     overlays: bool = True
-    # How its pictures are stored.
+    # How the output's pictures are stored.
     pictures: Pictures = "auto"
 
 
@@ -93,7 +93,7 @@ class RuleRequest:
     tool: str
     route: str
     prompt: Prompt
-    # The outputs of its calls so far, in order; None for a tool without a backend.
+    # The outputs of the rule's calls so far, in order; None for a tool without a backend.
     outputs: tuple[Finding | None, ...]
 
 

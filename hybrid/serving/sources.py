@@ -89,7 +89,7 @@ class Sources:
     def reached(self, modules: Sequence[str]) -> frozenset[str]:
         """Return these modules, everything that they import, and the packages that contain them.
 
-        The imports of a package itself count only if it is imported by name, because `hybrid` is the parent of every
+        A package's own imports count only if the package is imported by name, because `hybrid` is the parent of every
         module and, for its Python interface, imports everything.
         """
         reached: set[str] = set()
@@ -111,7 +111,7 @@ class Sources:
                 content = path.read_bytes().replace(b"\r\n", b"\n")
                 package = module if path.name == "__init__.py" else module.rpartition(".")[0]
                 names = frozenset(imports(content.decode("utf-8", "replace"), package))
-                # A module's TOML facts are next to it under the same stem.
+                # The facts of a module are in a TOML file next to it, with the same stem.
                 facts = path.with_suffix(".toml")
                 content += facts.read_bytes() if facts.is_file() else b""
                 read = hashlib.sha256(content).hexdigest(), names

@@ -1,7 +1,7 @@
 """The probability that an answer is right: its source's accuracy, adjusted by the confidence stated for this answer.
 
 AnswerConfidence(rate=0.81, said=0.55).worth                             # nothing was measured
-AnswerConfidence(rate=0.81, said=0.55, usually=1.1, slope=0.8).worth     # relative to its usual statements
+AnswerConfidence(rate=0.81, said=0.55, usually=1.1, slope=0.8).worth     # relative to its usual confidence
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from hybrid.tool import Tool
 # Kinds of repairs.
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
 NESTED, EMPTY = "arguments in arguments", "empty argument"
-# Name of the step, before a call, that records the text dialect that the call was `read_from` and its `repairs`.
+# Name of a step before a call, which records the text dialect of the call (`read_from`) and the `repairs` to it.
 AS_READ = "call as read"
 
 _IMAGE_KEY = re.compile(

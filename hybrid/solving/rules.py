@@ -54,7 +54,8 @@ class RuleTable:
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
     # Tools that could not be imported; their rules are missing.
     notes: tuple[str, ...] = ()
-    # The rules by the three routes of a prompt: a report asks for every prompt of a run, and these have few routes.
+    # Cache of the rules by the three routes of a prompt: a report looks up the rules of every prompt of a run, and all
+    # prompts together have few routes.
     _known: dict[tuple[str, ...], tuple[RuleEntry, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

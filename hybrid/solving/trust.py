@@ -117,7 +117,7 @@ class Measurement:
     n: int
     # Mean log-odds of the stated confidences; None if none were stated.
     usually: float | None = None
-    # Weight of a deviation from that mean, fitted on questions where tool and MLLM disagree, over all routes.
+    # Weight of a deviation from `usually`, fitted on questions where tool and MLLM disagree, over all routes.
     slope: float = CLAIM
 
 

@@ -58,7 +58,7 @@ class WorkerSetup:
     """
 
     benchmark: Benchmark
-    # Options and resolved values, without model and tools, which stay in their process.
+    # Options and resolved values, without the model and the tools, which stay in the run's process.
     resources: AskSetup
     tools_offered: tuple[str, ...]
     # Whether the run has a budget, which must then allow each model call.

@@ -76,7 +76,7 @@ class RayWorker:
         self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tools)
 
     async def ask(self, request: QuestionRequest) -> AsyncIterator[FromWorker]:
-        """Run a question and yield its messages to the run; the last one is its end."""
+        """Run a question and yield its messages to the run; the last message ends the question."""
         line = self._lines[request.number] = MessageChannel()
         key = (request.solver, request.question.id)
         self._log.begin(key, line, request.replies)

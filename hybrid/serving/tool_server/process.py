@@ -102,7 +102,7 @@ class ToolServer:
     _auto: str = ""
 
     async def serve(self, listener: socket.socket) -> str | None:
-        """Load the tools and serve until a signal; return why it ended, None for a signal."""
+        """Load the tools and serve until a signal; return why the server ended, None for a signal."""
         self._started, self._used = time.time(), time.monotonic()
         loop = self._loop = asyncio.get_running_loop()
         self._end: asyncio.Future[str | None] = loop.create_future()
@@ -182,7 +182,7 @@ class ToolServer:
         self._used = time.monotonic()
 
     def take(self, client: _Client, message: Message) -> None:
-        """Handle a message of a client; one that sends anything else is disconnected."""
+        """Handle a message of a client; disconnect a client that sends an unexpected message."""
         self._used = time.monotonic()
         if isinstance(message, Setup) and client.setup is None:
             client.setup = message
@@ -253,7 +253,7 @@ class ToolServer:
                 client.channel.send(message)
 
     def _announce(self, start: JobStart) -> None:
-        """Tell each client of a job that runs its requests, by its own numbers."""
+        """Tell each client about a job that runs requests of this client, under the client's own numbers."""
         if start.stage == LOAD and start.tool in self._loaded:
             self._count(start.tool, loads=1)
         by_client: dict[_Client, list[int]] = {}

@@ -64,7 +64,7 @@ class Style:
     name: str = PLAIN_NAME
     # A regular expression that matches the names of models trained in this style.
     models: str = ""
-    # Where its authors publish it.
+    # Where the authors of the style publish it.
     source: str = ""
     # The frame of coordinates, as in `--model-arg frame`.
     frame: str = ""
@@ -302,7 +302,7 @@ class Style:
     def _blocks(self, text: str) -> tuple[list[str], str]:
         """Return the text between the call marks, at most `MAX_CALLS`, and the remaining text.
 
-        Linear in the length of the text; a regular expression would search for the end again from every mark.
+        The time is linear in the length of the text; a regular expression would search for the end from every mark.
         """
         blocks, rest, at = list[str](), list[str](), 0
         while len(blocks) < MAX_CALLS and (begin := text.find(self.begin, at)) >= 0:
