@@ -54,7 +54,7 @@ _WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
 
 
 def pattern(template: str) -> re.Pattern[str]:
-    """Compile a template of the data file; first replace its placeholders by their patterns. Ignores case."""
+    """Compile a template of the data file, with placeholders replaced by their patterns; the result ignores case."""
     expression = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, template)
     return re.compile(expression, re.MULTILINE | re.IGNORECASE)
 

@@ -55,7 +55,8 @@ class CircuitLimits:
     # The run is stopped after this number of questions that are rejected, or that fail although the server responds.
     refusals: int = 10
     wrong_keys: int = 5  # Consecutive rejections of a key that has worked before.
-    # Seconds before the first probe. Later pauses double, up to `cap_s`; each is multiplied by a jitter of 0.5 to 1.5.
+    # Seconds before the first probe. Later pauses double, up to `cap_s`. Each pause is multiplied by a jitter of 0.5 to
+    # 1.5.
     pause_s: float = 0.5
     cap_s: float = 4.0
     probes: int = 3  # Smallest number of probes before the circuit gives up.

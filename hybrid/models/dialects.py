@@ -56,7 +56,7 @@ class Dialect:
     has: tuple[str, ...]  # Lower-case substrings: every such call contains one. A fast test before the regex.
     sign: str = ""  # Text that occurs in a reply only because of a call.
     parser: str = ""  # The value of vLLM's `--tool-call-parser` for this dialect.
-    sure: bool = True  # Whether the mark alone identifies a call; else the name of an offered tool does.
+    sure: bool = True  # Whether the mark alone identifies a call; if not, an offered tool must be named.
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class _Reading:
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
             excerpt = self._text[start : start + SHOWN]
             gap = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
-            # Text before a call, with no brace between them, is an unknown part of that call.
+            # A mark shortly before a call, with no brace in between, is an unknown part of that call.
             inside = (place >= 0 and start < spans[place][1]) or (len(gap) < SHOWN and "{" not in gap)
             if (
                 not inside

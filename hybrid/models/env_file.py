@@ -32,7 +32,7 @@ _loaded: set[str] = set()
 
 @dataclass(frozen=True)
 class Key:
-    """The name of a variable with a key, its provider, and the place where it was found (empty if it was not)."""
+    """The name of a variable with a key, its provider, and the place where it was found (empty if not found)."""
 
     variable: str
     provider: str

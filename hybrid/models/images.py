@@ -296,7 +296,7 @@ def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Ima
 
 
 class DecodedPictures:
-    """Decodes the pictures of a model in this process; caches the most recently used, up to `most_bytes` of pixels.
+    """Decodes the pictures of a model in this process; caches the last used ones, up to `most_bytes` of pixels.
 
     The turns of a question, and the solvers of a run, show the model the same pictures. Callers do not change them.
     Different pictures are decoded at the same time; a picture that several threads need first may be decoded by each.

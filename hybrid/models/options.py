@@ -58,7 +58,7 @@ class Connection:
 
 
 def connection(provider: Provider, settings: ModelSettings, model: str = "") -> Connection:
-    """Return address and key from the options and the environment; the secrets among them are registered.
+    """Return the address and the key from the options and the environment; register the secrets in both.
 
     `model` is the model's full name (`openai:gpt-4o`), for the error message.
 

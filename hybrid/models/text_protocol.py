@@ -78,7 +78,7 @@ def _type(node: Mapping[str, Any]) -> str:
         item = _type(node.get("items", {}))
         return f"({item})[]" if " | " in item else f"{item}[]"
     if "properties" in node:
-        # The schema does not list coordinates as required, but they belong together, so none is marked as optional.
+        # The schema lists no coordinate as required. Those of a box belong together, so none is marked as optional.
         required = [*node.get("required", ()), *(COORDINATES - {"x", "y"})]
         inner = [
             _field(name, field, required) + (f" /* {field['description']} */" if "description" in field else "")

@@ -83,7 +83,7 @@ def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _schema(args: type[Args]) -> dict[str, Any]:
-    """Return the cached schema of the arguments, not to be changed: building it takes a hundred times as long."""
+    """Return the schema of the arguments, cached because building it takes long; do not change the result."""
     return args.model_json_schema()
 
 

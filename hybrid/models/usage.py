@@ -108,7 +108,7 @@ class _Finder:
 
 
 def _number(value: Any) -> int | None:
-    """Parse a count from 0 up; some gateways write it as text."""
+    """Return a count of at least 0, which some gateways write as text; None for any other value."""
     if type(value) is int:
         return value if value >= 0 else None
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}(?:\.0+)?", value.strip()):

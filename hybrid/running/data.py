@@ -144,7 +144,7 @@ MAX_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """Return a hint if a folder lacks a benchmark's data: a subfolder that has them, or the benchmark that it fits."""
+    """Return a hint if a folder lacks a benchmark's data: a subfolder with them, or the benchmark whose data it has."""
     if benchmark.accepts_file:
         # Look for tables in the folder and its subfolders, as in a custom data set.
         candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
@@ -262,7 +262,7 @@ def questions(
 
 
 def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], root: Path) -> RecordedQuestions:
-    """Return the questions, of which those that share pictures get the same cluster."""
+    """Give questions that share pictures the same cluster; return all questions."""
     clustered = QuestionSpool(root)
     for question in questions:
         clustered.add(replace(question, cluster=clusters.get(question.unit, question.cluster)))

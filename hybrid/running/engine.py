@@ -39,7 +39,7 @@ class Engine(Protocol):
     """Asks the questions of a run."""
 
     async def ask(self, question: Question, solver: str) -> Attempt:
-        """Ask one question of one solver, under its name in the run.
+        """Ask one solver one question; `solver` is the solver's name in the run.
 
         Raises:
             Outage: the model or the tools could not be reached; the question stays open.
@@ -66,14 +66,14 @@ class _LocalEngine:
 
 @asynccontextmanager
 async def local_engine(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
-    """Open the engine of this process; its model already saves its replies."""
+    """Open the engine of this process. It uses no `replies`, because the run's model saves its replies itself."""
     yield _LocalEngine(run)
 
 
 async def attempt_question(
     benchmark: Benchmark, resources: AskSetup, solver: Solver, question: Question, name: str = ""
 ) -> Attempt:
-    """Ask one question in the benchmark's dialogue with one solver, under its name in the run.
+    """Ask one solver one question, in the benchmark's dialogue; `name` is the solver's name in the run.
 
     Raises `Outage`, or the error that a defect causes; nothing is recorded then.
     """

@@ -158,7 +158,7 @@ async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
 
 
 def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
-    """Return a reply that every parser of this prompt reads; with `drawn_out`, it asks for all that can be shown."""
+    """Return a reply that every parser of this prompt reads; with `drawn_out`, the reply asks to see everything."""
     parts = [str(number) for number in range(1, len(prompt.choices) + 1)] if drawn_out else ["1"]
     match prompt.kind:
         case Kind.CONTINUE:
@@ -204,7 +204,7 @@ class _AskCounter:
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
     def _call_path(self, prompt: Prompt, context: str, call_path: CallPath) -> Spent:
-        """Estimate one path: each call sends the fixed part, and on average half of what comes back between calls."""
+        """Estimate one path: each call sends a fixed part and, on average, half of what the calls and tools return."""
         if not call_path.calls:
             return Spent()
         if (self.config.model or "").startswith("replay:"):

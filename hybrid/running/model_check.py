@@ -327,7 +327,7 @@ class _Check:
         return [CheckRow("largest picture", refusals[-1], UNKNOWN)]
 
     async def smallest(self) -> list[CheckRow]:
-        """Find the shortest side and the largest side ratio accepted; processors refuse pictures beyond these."""
+        """Find the shortest accepted side and the largest accepted side ratio; processors refuse other pictures."""
         least, refusals = await self.first_taken([(side, (side, side)) for side in SMALL_SIDES])
         if least is None:
             return [CheckRow("smallest picture", refusals[-1], UNKNOWN)]

@@ -52,7 +52,7 @@ class Interrupted(HybridError):
 
 
 async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -> T:
-    """Return the result of `work`, in the main thread. A signal cancels it once the replies in flight have arrived.
+    """Run `work` in the main thread and return its result. A signal cancels it once the replies in flight have arrived.
 
     Raises:
         Interrupted: a signal came, and `work` has ended.

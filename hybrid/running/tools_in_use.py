@@ -68,7 +68,7 @@ class ToolChoice:
 class ToolsInUse:
     """Tools by solver, and their backends."""
 
-    # Offered to a model; empty if no solver offers tools.
+    # The tools offered to a model; empty if no solver offers tools.
     tools_offered: tuple[Tool, ...]
     # Every tool that may be called, by name.
     tools: Mapping[str, Tool]

@@ -55,7 +55,7 @@ ALONG: Final[Mapping[str, int]] = {"x": 1, "x0": 1, "x1": 1, "y": 0, "y0": 0, "y
 
 @dataclass(frozen=True)
 class EmptyAnswer:
-    """A tool's answer to one empty question, by its name: the claim or None, the seconds, and the refusal, if any."""
+    """A tool's answer to one empty question: the question's name, the claim or None, the seconds, any refusal."""
 
     name: str
     claim: str | None

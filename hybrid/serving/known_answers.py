@@ -136,7 +136,7 @@ def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
 
 
 def _schema_fault(tool: Tool, evidence: Evidence) -> str | None:
-    """Return how an evidence's data differ from the tool's declared output; None if they match."""
+    """Return how the data of the evidence differ from the tool's declared output; None if they match."""
     return None if tool.output is None else data_mismatch(tool.output, evidence.data)
 
 

@@ -70,7 +70,7 @@ class LoadedBackend:
 
     @property
     def answering(self) -> BackendIdentity:
-        """Its name, version, device and precision, as in tool outputs."""
+        """The backend's name, version, device and precision, as in tool outputs."""
         return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0], self.precision)
 
 

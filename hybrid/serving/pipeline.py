@@ -94,7 +94,7 @@ class ThreadExecutor(Generic[W]):
         self._ran: set[tuple[str, str]] = set()
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
-        # The thread of the first device; torch, which determines the device, is imported in it.
+        # The thread of the first device. torch, which determines the device, is imported in this thread.
         self._first = DaemonThreads(1, "device", device_thread)
         self._devices: dict[str, DaemonThreads] = {}
         # Number of batches that a device runs or that wait for it.

@@ -166,12 +166,12 @@ class ImportResponse:
     number: int
     card: Mapping[str, Json] | None = None
     checks: tuple[Mapping[str, Json], ...] = ()
-    # The tools that its rule may call, by route.
+    # The tools that the tool's rules may call, by route.
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # JSON schema of its arguments.
+    # JSON schema of the tool's arguments.
     schema: Mapping[str, Json] = field(default_factory=dict)
     code: str = ""
-    # JSON schema of the data of its outputs, as `Tool.output`.
+    # JSON schema of the data of the tool's outputs, as `Tool.output`.
     output: Mapping[str, Json] | None = None
     notices: tuple[str, ...] = ()
 
@@ -237,7 +237,7 @@ class ServedTool:
     answering: BackendIdentity
     # Size of the weights.
     bytes: int
-    # How often the server has loaded it, and how often a client found it loaded.
+    # How often the server has loaded the network, and how often a client found it loaded.
     loads: int = 0
     hits: int = 0
     # Number of calls.
@@ -249,7 +249,7 @@ class ServerFacts:
     """The first line of a tool server to a client, which then closes the connection or sends its `Setup`."""
 
     process: int
-    # Time of its start, by `time.time`.
+    # Time of the server's start, by `time.time`.
     started: float
     # Versions of Python, hybrid and all installed packages.
     versions: tuple[str, ...]
@@ -262,13 +262,13 @@ class ServerFacts:
     compiled: bool
     unchecked: bool
     log: Path
-    # Memory of its processes, and of GPUs.
+    # Memory of the server's processes, and GPU memory.
     bytes: int
     device_bytes: int
-    # Number of connections that use it.
+    # Number of connections that use the server.
     clients: int
     tools: Mapping[str, ServedTool]
-    # Tools that are not loaded yet, in order.
+    # Tools that are not loaded yet, in the order of loading.
     loading: tuple[str, ...] = ()
     # Tools that could not be loaded, and why.
     failed: Mapping[str, str] = field(default_factory=dict)

@@ -175,7 +175,7 @@ def code_hash_of_plugin(package: str, name: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def code_of(tool: Tool) -> str:
-    """Return the hex sha256 of all code that affects a tool's output. Raises `UsageError` for an unknown need."""
+    """Return the hex sha256 of all code that affects a tool's output. Raises `UsageError` if a need names no tool."""
     if tool.code:
         return tool.code
     # The modules that define a tool: its own, and those of its parts.

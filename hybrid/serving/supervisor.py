@@ -155,7 +155,7 @@ class _Supervisor:
         self._warmed = False
         self._numbers = self._starts = 0
         self._dead: str | None = None
-        # By tool, the processes lost since its last response, while loading and while answering.
+        # For each tool, the number of processes lost since its last response: while loading, and while answering.
         self._loads, self._calls = Counter[str](), Counter[str]()
         self._refused: dict[str, str] = {}
         of = executor.options

@@ -56,7 +56,7 @@ class AnswerConfidence:
     usually: float | None = None
     # Weight of the deviation from that mean, at least 0.
     slope: float = CLAIM
-    # Number of answers from which the rate was computed; infinite if it is certain.
+    # Number of answers from which the rate was computed; infinite if the rate is certain.
     n: float = math.inf
     # The questions on which a card's rate and curve were counted; empty without a card.
     counted_on: str = ""

@@ -93,7 +93,7 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
 
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
-    """Elect the answer with most votes, the first among equals; if no answer is readable, elect the first reply."""
+    """Elect the answer with the most votes, the first among equals; if no answer is readable, elect the first reply."""
     # The confidence is the winner's share of all samples and one extra sample. The extra sample and every unreadable
     # sample count as a guess, which is right with probability `guess`, so unreadable samples never increase the
     # confidence. A counter keeps the order of its keys, and `max` takes the first of equals.

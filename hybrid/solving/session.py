@@ -119,7 +119,7 @@ class Session:
         self.meter = Meter(resources.config.limits)
 
     async def ask(self, prompt: Prompt) -> Reply:
-        """Ask the solver one prompt. Raises `Outage`; any other failure becomes the outcome of the reply."""
+        """Have the solver answer one prompt. Raises `Outage`; any other failure becomes the outcome of the reply."""
         log, usage_before, config = Log(), self.meter.used, self._shared.config
         try:
             with rules_in_order(config.tools, config.objects.tools.values()):
@@ -158,8 +158,8 @@ class Session:
             try:
                 return await described(image, ask, cache, name, calls)
             finally:
-                # The caption's own step contains the model's text, so keep only the steps of empty replies, refusals and
-                # timeouts.
+                # The caption's own step contains the model's text, so keep only the steps of empty replies, of refusals
+                # and of timeouts.
                 for step in calls.steps:
                     if step.kind != "model" or step.fault is not None:
                         log.note(step)

@@ -170,7 +170,7 @@ class Measured:
     split: str
     # Kind of the data, and its identification: hash of the files, revision, or seed and generator.
     data: Mapping[str, Json]
-    # Metadata of the MLLM whose answers were counted; None if only tools were.
+    # Metadata of the MLLM whose answers were counted; None if only tools were counted.
     model: Mapping[str, Json] | None
     # Backend, version and weights of every counted tool and of the tools that it calls.
     tools: Mapping[str, Json]

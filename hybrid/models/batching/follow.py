@@ -39,7 +39,7 @@ MISSING_S, MISSING_YOUNG_S, YOUNG_S = 300.0, 900.0, 3600.0
 # How long a batch that is in the list, but cannot be polled, is polled again.
 LISTED_S = 3600.0
 ANSWER_LOST_S = 120.0  # How long the list is searched for a batch whose creation was not confirmed.
-MAX_REFUSED = 30  # Batches in a row that the account's queue may reject: 16 halvings lead from 50,000 requests to 1.
+MAX_REFUSED = 30  # Number of consecutive batches that the queue may reject: 16 halvings lead from 50,000 requests to 1.
 BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
 # Statuses of a gateway that stopped waiting for the provider, which may have accepted the batch.
@@ -314,7 +314,7 @@ class Follower:
                     # A batch that was found by searching may be another run's. It then contains no results for these
                     # requests.
                     other = await self._search(batch, 0.0)
-                    # If batches have names, no other batch can match.
+                    # If batches have names, the search can only find this batch again.
                     other = None if other == identity else other
                     reason = f"the results of batch {identity} contain no request of this run"
                 else:

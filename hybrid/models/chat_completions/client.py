@@ -89,7 +89,7 @@ class ChatCompletionsClient:
         self._wire = HttpTransport(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return model, options as sent, image rules and versions; neither key nor address."""
+        """Return the model, the options as sent, the image rules and the versions, but neither key nor address."""
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=True)
 
     def connection(self) -> Mapping[str, Json]:

@@ -157,7 +157,7 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
     if isinstance(message, UserMessage):
         return {"content": _content_parts(message.parts, image), "role": "user"}
     if isinstance(message, ToolMessage):
-        # Plain text if possible: many servers accept nothing else from a tool.
+        # Send plain text if possible: many servers accept nothing else from a tool.
         has_image = any(isinstance(part, ImagePart) for part in message.parts)
         content = _content_parts(message.parts, image) if has_image else message.text
         return {"content": content, "role": "tool", "tool_call_id": message.call}
@@ -262,7 +262,7 @@ def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | 
 
 
 def _reasons(choice: Mapping[str, Any], body: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Any]:
-    """Yield the finish reasons of a choice: OpenAI's field, the provider's behind a gateway, Anthropic's and SGLang's.
+    """Yield the finish reasons of a choice, from the fields of OpenAI, gateways, Anthropic and SGLang.
 
     `stop_reason` counts only with one of Anthropic's values: vLLM uses it for the text at which it stopped.
     """
@@ -408,7 +408,7 @@ def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str,
 
 
 def _can_be_written(value: Any) -> bool:
-    """Return whether a parsed JSON value can be sent as JSON: not nested too deep, and without NaN."""
+    """Return whether a parsed JSON value can be sent as JSON: not nested too deeply, and without NaN."""
     open_values = [(value, 1)]
     while open_values:
         node, depth = open_values.pop()

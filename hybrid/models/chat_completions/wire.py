@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_ERROR = 64 * 2**10  # Maximum bytes that are read of an error response.
-# Seconds for which an idle connection is kept: many servers close idle connections after 5 seconds, and a request must
-# not be sent at the same moment.
+# Seconds for which an idle connection is kept: many servers close idle connections after 5 seconds, and no request may
+# be sent at that moment.
 IDLE_S = 4.0
 # A stream may take `STREAM_TIMES` as long as the timeout in total, if no gap exceeds the timeout.
 STREAM_TIMES = 10

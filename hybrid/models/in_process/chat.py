@@ -307,7 +307,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
 
 
 async def _served(reply: asyncio.Future[T], start_signal: Begun) -> T:
-    """Return the thread's result. Time before the thread starts on it counts as waiting; a cancelled call drops it."""
+    """Return the result of the thread's work; time before its start counts as waiting. Drop a cancelled request."""
     try:
         with waiting():
             either: set[asyncio.Future[Any]] = {reply, start_signal}

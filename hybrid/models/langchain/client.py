@@ -119,7 +119,7 @@ class LangChainClient:
         self._transports: list[Any] = []
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return model, options as passed to the chat model, image rules and versions; neither key nor address."""
+        """Return the model, its options as passed on, the image rules and the versions, but neither key nor address."""
         caches = self._row.cache is not None
         metadata = server_metadata(self.name, self._settings, self._options, self._packages, caches=caches)
         return metadata if self._handed_in is None else {**metadata, **chat_model_metadata(self._handed_in)}

@@ -91,7 +91,7 @@ class OllamaClient:
         self._wire = HttpTransport(address(self._connection), settings.timeout_s, LineAssembly)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return model, options as sent, image rules and versions; neither key nor address."""
+        """Return the model, the options as sent, the image rules and the versions, but neither key nor address."""
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=False)
 
     def connection(self) -> Mapping[str, Json]:

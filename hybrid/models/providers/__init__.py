@@ -66,7 +66,7 @@ class Provider:
 
     @property
     def packages(self) -> tuple[str, str]:
-        """LangChain's package and the client that it uses."""
+        """The names of LangChain's package for the provider, and of the client package that it uses."""
         word = self.name.replace("_", "-")
         return f"langchain-{word}", word
 
