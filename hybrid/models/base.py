@@ -1,7 +1,7 @@
 """The interface of a chat model, the key of a call, and whether the model that answered is the requested one.
 
 `hybrid.models.open_model` makes a model. Messages contain images by reference (`hybrid.core.messages`), and every model
-resolves them itself. A server names the model with every reply, and it may differ from the requested one.
+resolves them itself. With every reply, a server names the model that answered, which may not be the requested one.
 """
 
 from __future__ import annotations

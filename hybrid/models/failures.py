@@ -3,8 +3,8 @@
     failed = read_failure(error)      # once for each exception; nothing else looks into it
     failed.kind, failed.retry_after_s
 
-The providers' clients raise types of their own. What these have in common (an HTTP status, a JSON body, the names of
-connection errors) is read here without importing any of them.
+The providers' clients raise exception types of their own. What these have in common (an HTTP status, a JSON body, the
+names of connection errors) is read here without importing any of them.
 """
 
 from __future__ import annotations

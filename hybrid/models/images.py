@@ -1,8 +1,8 @@
 """The images of a conversation: which of them are sent with a request, where, and as which bytes.
 
-`arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` returns their bytes for sending.
-Images that tools made are moved from the tool messages into one user message after them, because images in a tool
-message are rejected by some servers and silently ignored by some models. If the probe of a run found that a server
+`arrange` decides which images are shown and where, without their bytes; an `ImageEncoder` returns their bytes for
+sending. Images that tools made are moved from the tool messages into one user message after them, because images in a
+tool message are rejected by some servers and silently ignored by some models. If the probe of a run found that a server
 accepts them there (`inside`), they stay: many chat templates drop all thinking before the last user message.
 """
 

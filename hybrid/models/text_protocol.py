@@ -2,7 +2,7 @@
 
     reply = with_calls(await model.chat(as_text(messages, tools), (), call), tools, messages)
 
-`--tool-calling text` requests them in this way. The tools are described at the end of the system message or, without
+`--tool-calling text` requests calls in this way. The tools are described at the end of the system message or, without
 one, before the question, so that the question stays next to the instructions for the answer, and all questions begin
 alike. A call is one fenced block, and results are sent as user messages:
 

@@ -218,8 +218,8 @@ def questions(
 ) -> RecordedQuestions:
     """Return the questions in the order of the data; with a limit, that many base questions, round-robin over tasks.
 
-    Related questions (variants of one, a pair of images) are always taken together. Only as much data is read as the
-    limit needs, and questions are kept in a file next to the images, not in memory.
+    Related questions (variants of one question, or a pair of images) are always taken together. Only as much data is
+    read as the limit needs, and questions are kept in a file next to the images, not in memory.
 
     Args:
         benchmark: the benchmark of the questions.

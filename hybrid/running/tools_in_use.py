@@ -6,7 +6,7 @@
     in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
 A solver calls the offered tools, if it offers any, and those that it requires (`Solver.required_tools`); each of these
-tools calls the tools that it needs itself. No other tool is imported, hashed or checked. The manifest records tools per
+tools calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records tools per
 solver, so a tool may change, be added or be removed without changing the runs of solvers that never call it.
 """
 

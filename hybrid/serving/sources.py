@@ -3,7 +3,7 @@
     code_of(load("tools", "depth"))               # 64 hex digits that change with the tool's code
 
 The hash covers the card, the argument schema, and the source of the tool's modules and of every module of `tools` and
-`hybrid` that they import directly or indirectly, including imports inside functions. It covers the same of the tools
+`hybrid` that they import directly or indirectly, including imports inside functions. It covers the same for the tools
 that the tool needs. Files are read and never imported. Comments count; line endings and the location of the project do
 not. The code that runs a tool (service, cache, image store) is excluded, because outputs do not depend on it.
 """

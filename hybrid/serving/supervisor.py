@@ -99,7 +99,7 @@ class ProcessExecutor(MessageExecutor):
         """Import a tool, or another plug-in, only in the worker process.
 
         Raises:
-            ToolError: its import hangs, or ends its process.
+            ToolError: the import hangs, or ends its process.
             UsageError: as `hybrid.plugins.registry.load`.
             Outage: no worker process can be started.
         """

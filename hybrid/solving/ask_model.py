@@ -1,4 +1,4 @@
-"""Model calls for one prompt: each checks the budgets, counts its usage and logs a step.
+"""Model calls for one prompt: each call checks the budgets, counts its usage and logs a step.
 
     calls = ModelCalls(model=model, key=key, price=price, options=(), meter=meter, run_meter=run_meter, log=log)
     message = await calls([user_message(["Which one?", image])])

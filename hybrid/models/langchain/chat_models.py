@@ -35,7 +35,8 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
     """Return the chat model that `init_chat_model` makes, or None for a provider that it does not know.
 
     Raises:
-        UsageError: its package is not installed, or the model cannot be created (no key, or an unsupported option).
+        UsageError: the provider's package is not installed, or the model cannot be created (no key, or an unsupported
+            option).
     """
     # LangChain would accept other spellings, but here each provider has one name.
     if not word.isidentifier() or word != word.lower():

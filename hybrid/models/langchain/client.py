@@ -146,7 +146,7 @@ class LangChainClient:
 
         Raises:
             UsageError: the chat model cannot be made, or does not know an option.
-            ModelRefused: it does not support tools, or its server requires an API variant that LangChain lacks.
+            ModelRefused: the model does not support tools, or its server requires an API variant that LangChain lacks.
             TimeoutError: no reply arrived within the settings' `timeout_s`.
             Exception: any error of the provider's package.
         """
@@ -175,7 +175,7 @@ class LangChainClient:
         """If the server rejected an optional parameter, drop it from now on; return whether one was dropped.
 
         Raises:
-            ModelRefused: it rejected another aspect of the request; the message says what can be done.
+            ModelRefused: the server rejected another aspect of the request; the message says what can be done.
         """
         failed = read_failure(error)
         if failed.status is None:

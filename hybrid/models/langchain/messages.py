@@ -1,4 +1,4 @@
-"""Converts messages to LangChain's and back.
+"""Converts messages to LangChain's classes and back.
 
     request, sent = to_langchain(arranged, images.encoded, detail)
     reply = from_langchain(await client.ainvoke(request))

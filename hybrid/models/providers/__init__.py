@@ -2,7 +2,7 @@
 
 The file `NAME.py` exports `MODEL`, which opens the models `NAME:...` (`ModelOpener`), and is found by its name. A
 provider that LangChain's `init_chat_model` knows needs no row: its options are those of its class
-(`langchain/chat_models.py`). A row adds the names of its keys, its special options, and separate connections
+(`langchain/chat_models.py`). A row adds the names of the provider's keys, its special options, and separate connections
 (`langchain/pools.py`).
 """
 

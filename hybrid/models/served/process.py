@@ -93,7 +93,7 @@ class OwnServer:
         """Start the server if it does not run, and wait until it answers.
 
         Raises:
-            ModelRefused: it ended, or did not answer within `start_s` seconds.
+            ModelRefused: the server ended, or did not answer within `start_s` seconds.
         """
         if self._is_ready and not self.has_ended:
             return

@@ -1,7 +1,7 @@
 """The facts on which the outputs of a tool server depend, and whether a run may use it.
 
 versions(), environment(), weights_facts(tool, options)      # the same on both sides
-mismatch(facts, tool, options)                               # why not, with the fix; None if it may
+mismatch(facts, tool, options)                               # reason against it, with the fix; None if it may
 """
 
 from __future__ import annotations

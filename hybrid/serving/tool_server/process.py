@@ -87,7 +87,7 @@ class ToolServer:
     Args:
         tools: what to load, in this order.
         options: the weights, the device and the precision.
-        idle_s: seconds without a connection after which it ends; None for never.
+        idle_s: seconds without a connection after which the server ends; None for never.
     """
 
     tools: Sequence[Tool]
