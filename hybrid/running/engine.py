@@ -99,7 +99,7 @@ class Progress:
     failed: int = 0
     # Number of retried model requests of the finished questions.
     retries: int = 0
-    # For each fault that has a remedy, the number of questions with this fault; keys state both.
+    # Number of questions with each fault that has a remedy; a key is the text of the fault and of its remedy.
     faults: Mapping[str, int] = field(default_factory=dict)
     # Description of the batches that the solver waits for.
     waits: str = ""

@@ -217,7 +217,7 @@ class _Check:
         try:
             reply = await self.say(PLAIN_TEXT)
         except HybridError as error:
-            # Advice that the error itself does not contain.
+            # Add advice that the error itself does not contain.
             advice, cause = "", error.__cause__
             if isinstance(cause, TimeoutError):
                 slow = f"silence for {self.settings.timeout_s:g} s"

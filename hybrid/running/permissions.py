@@ -29,7 +29,7 @@ FACTS = tomllib.loads(Path(__file__).with_name("image_sets.toml").read_text("utf
 # Maps a collection to the collections from which it takes images.
 DRAWN_FROM: Final[Mapping[str, list[str]]] = FACTS["drawn_from"]
 # Collections that were crawled from the web, or whose pictures were never listed. They may contain any published
-# picture, which was not checked.
+# picture; it was not checked whether they do.
 CRAWLED: Final = frozenset[str](FACTS["crawled"])
 
 # Reasons to label a run without rejecting it.

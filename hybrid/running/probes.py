@@ -317,7 +317,7 @@ async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None
 
 
 def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
-    """Return the frame in which a reply to `FRAME_TEXT` names the target, sent at up to `sent_pixels`.
+    """Return the frame in which a reply to `FRAME_TEXT` names the target; the picture had at most `sent_pixels` pixels.
 
     Raises:
         UsageError: the reply has no two numbers, or a point that no frame puts near the target.

@@ -116,7 +116,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
 
 
 def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
-    """Resolve everything that can be resolved without asking.
+    """Resolve everything that can be resolved without asking a model.
 
     With `dry`, an unavailable model or device is listed in `missing` instead of raising. With `forks`, another process
     reads the data if the platform permits.

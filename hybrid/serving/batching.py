@@ -112,7 +112,7 @@ class Lane(Generic[T, R]):
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            # Start the form with the most items, on a tie the one with the earliest item. If the earliest item of all
+            # Start the form with the most items; on a tie, the one with the earliest item. If the earliest item of all
             # was overtaken too often, start its form.
             first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
             if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:

@@ -294,7 +294,7 @@ class _Probe:
     async def _one(
         self, refs: list[ImageRef], args: Mapping[str, Json], about: str, seen: Collection[str] = ()
     ) -> tuple[Finding | HybridError, list[str]]:
-        """Return the output or the refusal, and its breaches, except those that a plain call had too."""
+        """Return the output or the refusal, and its breaches of the contract that a plain call did not have."""
         try:
             finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:

@@ -74,7 +74,7 @@ class ProcessDescriber:
             return UsageError(f"{place_of(package, name)}: cannot be imported: {words}{place}")
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
-        """Like `ProcessExecutor.next_step`, but for any event loop."""
+        """Like `ProcessExecutor.next_step`, but callable from any event loop."""
         if self._closed:
             raise Outage("the process that described the tools has ended")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))

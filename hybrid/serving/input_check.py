@@ -32,7 +32,7 @@ CELLS = 6
 SIZES = ((480, 640), (1152, 1536))
 # Maximum distance of a value from its colour, in units of 0..255, to allow for rounding and residual ringing.
 TOLERANCE = 8.0
-# Minimum share of a tensor's values that must have each of the eight colours; without padding or blur, 0.125 have it.
+# Minimum share of a tensor's values for each of the eight colours. Without padding or blur, each has a share of 0.125.
 MIN_SHARE = 0.02
 # Maximum number of values examined per tensor, evenly spaced.
 MAX_PIXELS = 20_000

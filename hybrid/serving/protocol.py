@@ -25,7 +25,7 @@ class Setup:
 
     # The value of `sys.path`.
     modules: tuple[str, ...]
-    # By package, the folders of its files, if some are outside the project.
+    # The folders of each package's files, by package, if some of the files are outside the project.
     folders: Mapping[str, tuple[str, ...]]
     images: Path
     findings: Path | None

@@ -285,7 +285,7 @@ class _Supervisor:
         """Check the worker, then schedule the next check."""
         self._timer = None
         now = time.monotonic()
-        # If this event loop was busy, it could not receive messages, so that time does not count fully.
+        # If this event loop was busy, it could not receive messages, so at most two ticks count as silence.
         passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
         if self._worker is not None and (end := judge(self._worker, self._options, passed, now)) is not None:
             self._lose(end)

@@ -54,7 +54,7 @@ class AnswerConfidence:
     # Mean log-odds of the confidences that the tool or the MLLM states; if None (not measured), the log-odds of `rate`
     # are used.
     usually: float | None = None
-    # Weight of the deviation from that mean, at least 0.
+    # Weight of the deviation from `usually`, at least 0.
     slope: float = CLAIM
     # Number of answers from which the rate was computed; infinite if the rate is certain.
     n: float = math.inf

@@ -286,7 +286,7 @@ def _bare_name(name: Any) -> Any:
 
 
 def _pair(spot: Any) -> Any:
-    """Return the two numbers of a point given as an object."""
+    """Return the two numbers of a point that is an object; return any other value unchanged."""
     return [spot["x"], spot["y"]] if isinstance(spot, Mapping) and spot.keys() == {"x", "y"} else spot
 
 

@@ -173,7 +173,7 @@ class ActorExecutor(MessageExecutor):
     async def _answer(
         self, actor: ActorHandle[ToolActor], request: Request, watch: Stopwatch, refs: Mapping[str, ObjectRef[bytes]]
     ) -> ToolAnswer:
-        """Wait for the actor's answer; meanwhile, show the running time that the actor reports on this side's watch."""
+        """Wait for the actor's answer; meanwhile, copy the running time that the actor reports to `watch`."""
         token = uuid.uuid4().hex
         answer: asyncio.Future[ToolAnswer] = asyncio.ensure_future(actor.ask.remote(request, token, refs))
         while not answer.done():

@@ -64,7 +64,7 @@ class _Pieces(list[str]):
 
 
 class _InFlight:
-    """Total bytes of all replies in transit, which are read in several threads."""
+    """Counts the bytes of all replies in transit; thread-safe, because replies are read in several threads."""
 
     def __init__(self) -> None:
         self.bytes = 0

@@ -31,7 +31,7 @@ GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 async def _refuse_unread(response: httpx.Response) -> None:
-    """Limit the unpacked body that httpx will read to `MAX_REPLY_BYTES`; a hook, called before reading or redirecting.
+    """Limit the unpacked body to `MAX_REPLY_BYTES`. A response hook, which httpx calls before it reads or redirects.
 
     Raises:
         StatusError: a redirection, or a streamed reply.
@@ -48,7 +48,7 @@ async def _refuse_unread(response: httpx.Response) -> None:
 
 
 async def _ask_for_gzip(request: httpx.Request) -> None:
-    """Request no compression except gzip, which this module unpacks; a hook that httpx calls before sending."""
+    """Request no compression except gzip, which this module unpacks. A request hook, called before sending."""
     request.headers["accept-encoding"] = "gzip"
 
 
@@ -132,7 +132,7 @@ def httpx_arguments(base_url: str | None) -> dict[str, Any]:
             await request.aread()
             return _in_batch(request) or await super().handle_async_request(request)
 
-    # Without an httpx transport Google's client uses aiohttp, whose error replies it does not await.
+    # Without an httpx transport, Google's client uses aiohttp and does not await the bodies of its error replies.
     return {"transport": Transport(proxy=proxy_for(base_url or GOOGLE)), "event_hooks": HOOKS}
 
 

@@ -204,7 +204,7 @@ def _message(error: StatusError) -> str:
 
 
 def checked_options(options: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the options to send, including the length of the context and the behaviour at its end.
+    """Return the options to send, including the length of the context and what happens when it is full.
 
     Raises:
         UsageError: an option that Ollama does not have, or an invalid length.

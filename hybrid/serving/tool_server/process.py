@@ -55,8 +55,8 @@ from hybrid.tool import Tool
 
 # Interval in seconds of the checks of the worker.
 TICK_S = 1.0
-# Seconds that a job continues after its callers have left, because others may wait for the same tool; a message to a
-# worker needs a finite number.
+# Seconds that a job continues after its callers have left. The number is practically unlimited, because others may wait
+# for the same tool, but finite, because a message to a worker cannot contain infinity.
 NO_GRACE_S = 1e9
 
 # The requests that a run may send; a server does not import plug-ins for a run and runs no rules.

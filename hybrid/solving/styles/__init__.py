@@ -93,7 +93,8 @@ class Style:
     end: str = ""
     # Whether the text contains only the arguments, without the tool's name.
     arguments_alone: bool = False
-    # The result as a message: `<image>` for the picture, and {width}, {height}, {action}, {observation}.
+    # Template of the message with the result: `<image>` stands for the picture, and {width}, {height}, {action} and
+    # {observation} are filled in.
     result: str = PLACE
     # The size to which a region is enlarged, as in `Resizing`; if `factor` is 0, the tool's own size is used.
     factor: int = 0
