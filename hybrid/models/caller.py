@@ -106,7 +106,7 @@ class _Tries(Generic[Body]):
     sent: int = 0
     charged: int = 0  # Failures that count against `settings.retries`.
     broken_off: list[str] = field(default_factory=list)
-    wordless: int = 0  # Number of consecutive 500 responses without a reason to the request with tools.
+    wordless: int = 0  # Number of consecutive 500 responses to the request with tools that gave no reason.
     picture_failures: int = 0  # Number of consecutive failures that a new picture may have caused.
     plain_sent: bool = False
     plain_reply: AssistantMessage | None = None

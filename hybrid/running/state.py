@@ -71,7 +71,7 @@ CARRIED = ("options", "notices", "reused_replies", TOOL_SERVER)
 
 # Maximum number of changed questions that a message names.
 SHOWN_OTHERS = 10
-# Matches an image in a question's line.
+# Matches the hash of an image in a question's line.
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 

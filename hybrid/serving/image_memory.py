@@ -29,7 +29,7 @@ class DecodedImages:
         self._lock = threading.Lock()
 
     def pixels(self, image: StoredImage) -> Pixels:
-        """Return an array that the caller may modify, as `ImageStore.pixels` does."""
+        """Return the pixels of an image as an array that the caller may modify, like `ImageStore.pixels`."""
         with self._lock:
             cached = self._kept.get(image.sha256)
             if cached is not None:

@@ -63,7 +63,7 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class NeedRequest:
-    """Ask a tool whose code is only in the worker for the arguments of its need number `place` (from 0)."""
+    """Ask for the arguments of need number `place` (from 0) of a tool whose code is only in the worker."""
 
     number: int
     tool: str
@@ -87,7 +87,7 @@ class DescribeRequest:
 
 @dataclass(frozen=True, slots=True)
 class RuleRequest:
-    """Ask the rule of a tool whose code is only in the worker for its next step: a call, or its answer."""
+    """Ask for the next step (a call or the answer) of a rule whose code is only in the worker."""
 
     number: int
     tool: str

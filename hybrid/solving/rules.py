@@ -95,7 +95,7 @@ class RuleTable:
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tools that rules of these routes may call, and external tools that have rules of these routes.
+        """Return the tools that rules of these routes may call, and the external tools that define such rules.
 
         None stands for all routes.
         """

@@ -186,7 +186,7 @@ class Assembly:
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         try:
             message = {"role": "assistant", "content": None, **_join_texts(self._message)}
-            # A stream without a finish reason may be incomplete: if its server fails, a gateway still ends the stream.
+            # A stream without a finish reason may be incomplete: a gateway still ends the stream if its server fails.
             reason = self._reason or (NO_REASON if message["content"] and not message.get("tool_calls") else None)
             choice = {"index": 0, "message": message, "finish_reason": reason}
             choice |= self._other_reasons
@@ -266,7 +266,7 @@ class Assembly:
             self._bytes.replace(self._other_reasons, reasons)
 
     def _count(self, container: Any) -> None:
-        """Store token counts, which arrive in a choice, beside it or in a separate piece."""
+        """Store token counts, which arrive in a choice, beside a choice or in a separate piece."""
         for name in ("usage", "usageMetadata", "timings"):
             if isinstance(container, dict) and isinstance(counts := container.get(name), dict):
                 counts = merged(self._about.get(name, {}), counts)

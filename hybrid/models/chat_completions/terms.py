@@ -49,7 +49,7 @@ class ApiVariant:
     stream: bool = False
     max_tokens: str = NEWER  # Name of the option for the maximum length of a reply.
     without: frozenset[str] = frozenset()  # Options to leave out.
-    declares_tools: bool = False  # Whether tools that were called stay declared when none may be called any more.
+    declares_tools: bool = False  # Whether tools that were called stay declared when no tool may be called any more.
     bridges: bool = False  # Whether a reply is inserted between a tool's result and the user's next message.
 
     def changes(self, previous: ApiVariant) -> list[str]:

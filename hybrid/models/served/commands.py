@@ -166,7 +166,7 @@ def _check_argument(kind: ServerKind, key: str) -> None:
 
 
 def _argument_words(key: str, value: str) -> list[str]:
-    """Return the words of one argument: `on` is the flag, `off` its negative form."""
+    """Return the command-line words of one argument; the value `on` gives the flag, `off` the negative flag."""
     flag = FLAGS.get(value.casefold())
     if flag is None:
         return [f"--{key}", value]
