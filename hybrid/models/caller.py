@@ -118,7 +118,7 @@ class _Tries(Generic[Body]):
     doubtful: bool = False  # Whether the outcome of other requests may show that the server is down.
 
     def wants_plain(self, *, is_probe: bool = False) -> bool:
-        """Return whether the next request omits the tools; with `is_probe`, it tests whether the server is back."""
+        """Return whether the next request omits the tools; `is_probe` says that it tests whether the server is back."""
         is_due = self.wordless > 1 or (self.wordless == 1 and (self.last or is_probe))
         return self.make_plain is not None and not self.plain_sent and is_due
 

@@ -24,7 +24,7 @@ LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twi
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
 # HTML entities of quotation marks, escaped once or more often.
 _HTML = r"&(?:amp;)*(?:quot|apos|#0*34|#0*39|#x0*22|#x0*27);"
-# Quotation marks that begin a text, including those escaped in HTML; part of the patterns of calls.
+# Quotation marks that begin a text, including those escaped in HTML; used in the patterns of calls.
 QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML}|&(?:amp;)*[lrb]dquo;)"""
 _TEXT = re.compile(
     r'"""(?P<triple>.*?)"""|'

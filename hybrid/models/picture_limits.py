@@ -57,7 +57,7 @@ class PictureLimits:
     most_request_bytes: int = 0
 
     def strictest(self, other: Mapping[str, Any]) -> PictureLimits:
-        """Combine these limits with others: the larger minimum, the smaller maximum."""
+        """Combine these limits with others: take the larger minimum and the smaller maximum."""
         merged: dict[str, int] = {}
         for name in self.__dataclass_fields__:
             values = [value for value in (getattr(self, name), other.get(name, 0)) if value]

@@ -97,7 +97,7 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
             # Mistral's servers reject a user message directly after a tool message.
             if not thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
                 return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
-            # Test without the picture; this raises if the picture is not the reason.
+            # Repeat the request without the picture; this raises an error if the picture is not the reason.
             await probe.tokens(conversation, tools, None)
             return ToolPicture("refused", words, place=place)
         result = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)

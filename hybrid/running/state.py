@@ -422,7 +422,7 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     if solver.believes_cards:
         facts["reliability"] = run.tools.reliability(name)
     joint = run.resources.joint
-    # Recorded only if it differs from the default, so that default runs keep their facts.
+    # How pictures are joined is recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
     # The order of rules is recorded only if tools share a route, so that other runs keep the facts that they had before

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 from hybrid.config import COMING_WAIT_S
 from hybrid.core.errors import HybridError, Outage, ToolError
 
-# Seconds that a request waits for others: far below the time of any tool, longer than a burst of requests.
+# Seconds that a request waits for others: far below the running time of any tool, but longer than a burst of requests.
 BATCH_WAIT_S = 0.004
 # Minimum capacity, in items, of a lane with several forms, because few items rarely share a form.
 MIXED_ROOM = 64

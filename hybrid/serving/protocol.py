@@ -178,7 +178,7 @@ class ImportResponse:
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The error that ends a request; its class is from `hybrid.core.errors`, or empty for a defect of hybrid."""
+    """The error that ends a request; `error` is its class in `hybrid.core.errors`, or empty for a defect of hybrid."""
 
     number: int
     error: str

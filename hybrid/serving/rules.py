@@ -88,7 +88,7 @@ class DescribedRule:
 
 @coroutine
 def _awaited(call: RuleCall) -> Generator[RuleCall, Finding, Finding]:
-    """Yield a rule's call to `next_step`, which runs the rule without an event loop; it sends the output back."""
+    """Yield a rule's call to `next_step`, which runs the rule without an event loop and sends the output back."""
     return (yield call)
 
 

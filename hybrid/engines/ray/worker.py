@@ -107,8 +107,8 @@ class RayWorker:
             if request.solver not in self._solvers:
                 # Import in a thread, because it takes seconds and other questions must continue.
                 self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
-            # These are made for this question: it gets no targets of other questions, and uses the run's budget and
-            # captions only over its `line`.
+            # The objects below are made for this question only: it gets no targets of other questions, and uses the
+            # run's budget and captions only over its `line`.
             mode = self._setup.resources.config.tool_output
             partners = {} if request.partner is None else {question.id: request.partner}
             oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None

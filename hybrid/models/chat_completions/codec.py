@@ -53,8 +53,8 @@ PLACE = f"<{secrets.token_hex(16)}>"
 _REASONING_MODEL = re.compile(r"o\d")
 _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
-# Like `_READ` and `_READ_OF_CALLS`, fields that are not sent back unchanged: they are rewritten, or only inform the
-# client.
+# The fields in this set, in `_READ` and in `_READ_OF_CALLS` are not sent back unchanged: they are rewritten, or only
+# inform the client.
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
 # Keys of token counts, and keys of the objects next to the choices that may contain them (Groq, Cohere and gateways).
 _USAGE = ("usage", "usageMetadata", "usage_metadata")
