@@ -103,7 +103,7 @@ def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
         while isinstance(inner, dict) and not _is_call(inner):
             inner = _only(inner)
         if isinstance(inner, list) and (inner is only or any(map(_is_call, inner))):
-            # A list under `tool_calls`, `actions` or `tool_uses`.
+            # The list stands under a name such as `tool_calls`, `actions` or `tool_uses`.
             value = inner
         calls += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
     if not calls:

@@ -36,7 +36,8 @@ Sleep = Callable[[float], Awaitable[None]]  # A function like `asyncio.sleep`, w
 
 # Statuses with which a server reports too many requests of one account; 498 is Groq's.
 TOO_MANY_REQUESTS = frozenset({429, 498})
-# The statuses above, and Anthropic's 529 for too many requests of all accounts together, which this run cannot reduce.
+# `TOO_MANY_REQUESTS`, and Anthropic's 529 for too many requests of all accounts together. This run alone cannot prevent
+# a 529.
 CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses with which a server or its gateway reports that it is unavailable. A 500 may be caused by the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
@@ -207,7 +208,7 @@ class Circuit:
                 return
 
     def worked(self, permit: Permit) -> None:
-        """Record that the server has answered: all waiting calls continue."""
+        """Record that the server has answered, and let all waiting calls continue."""
         self._in_flight.faster()
         self._settle(permit)
         self._successes += 1

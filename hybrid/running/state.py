@@ -239,7 +239,6 @@ def _taken_up(
         progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
         if run.solvers[name].needs_model:
             progress.answered_by.update(_models_before(recorded, old_counts.get(name)))
-        # Missing answers can be requested again.
         if recorded.index.unreadable or recorded.index.missing:
             measure = run.folder.measure(attempts_of(name))
             progress = replace(progress, measure=measure, sound=True)

@@ -49,7 +49,7 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
     safetensors.
 
     Raises:
-        WeightsError: parameters have values that no tensor of these files has.
+        WeightsError: the values of some parameters match no tensor in these files.
     """
     if getattr(backend, "networks", ()) or not any(folder.rglob("*.safetensors")):
         return

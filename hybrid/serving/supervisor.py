@@ -331,7 +331,7 @@ class _Supervisor:
             pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
-        # Blame a load only if it was the only job: of several jobs, any may have ended the process. If a load did, it
+        # Blame a load only if it was the only job: of several jobs, any may have ended the process. A load that did so
         # ends the next process, too.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)

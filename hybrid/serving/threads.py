@@ -97,7 +97,7 @@ def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Wait briefly for running work, because libraries should not be torn down under work that is nearly done."""
+    """Wait briefly for running work, because libraries should not be shut down while such work still uses them."""
     wait(tuple(_RUNNING), LEAVE_S)
 
 

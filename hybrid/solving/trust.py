@@ -144,7 +144,7 @@ class Trust:
         )
 
     def overall(self, tool: str) -> float | None:
-        """Return a tool's share of right answers over all routes and backends, for a model; None if not measured."""
+        """Return a tool's share of right answers over all routes and backends, told to models; None if not measured."""
         measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None

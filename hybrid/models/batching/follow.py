@@ -334,7 +334,7 @@ class Follower:
                 self._journal.change(batch.name, id=identity)
 
     async def _pause(self, since: float) -> None:
-        """Wait until the next poll of a batch: a tenth of the time since `since`."""
+        """Wait until the next poll of a batch: a tenth of the time since `since`, within the limits of a pause."""
         pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, (self._timer.wall() - since) / 10))
         self._tell(pause)
         await self._timer.sleep(pause)

@@ -348,7 +348,7 @@ def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
         call = _call_of(calls, more, function)
         if call is None:
             calls.append(call := {"function": {}})
-        # At the end some servers repeat a call.
+        # Some servers repeat a call at the end of the stream.
         is_repeat = more.get("id") and function.get("arguments") and _parse_arguments(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":

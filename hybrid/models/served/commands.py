@@ -181,7 +181,7 @@ def _parser_arguments(word: str, model: str, user_args: Mapping[str, str]) -> di
         values["tool-call-parser"] = parsers.tools
     if parsers.reasoning and "reasoning-parser" not in user_args:
         values["reasoning-parser"] = parsers.reasoning
-    # vLLM returns calls as plain text without this flag.
+    # Without this flag, vLLM returns calls as plain text.
     if word == "vllm" and (values.get("tool-call-parser") or user_args.get("tool-call-parser")):
         values["enable-auto-tool-choice"] = "on"
     return values
@@ -198,7 +198,7 @@ def parsers_of(word: str, model: str) -> Parsers:
 
 
 def _model_type(folder: Path) -> str:
-    """Return the type that a local checkpoint names; empty if there is none."""
+    """Return the `model_type` in a local checkpoint's configuration; empty if the configuration has none."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):
