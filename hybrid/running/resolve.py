@@ -269,7 +269,7 @@ def open_models(
 ) -> tuple[ChatModel | None, ChatModel | None]:
     """Return the requested model and captioner; each is None if it was not requested or is listed in `missing`.
 
-    The model is opened even if these solvers do not ask it, because the run may be extended by a solver that does.
+    The model is opened even if no solver of the run asks it, because the run may be extended by a solver that does.
     """
     model = captioner = None
     if config.model is not None:

@@ -146,7 +146,7 @@ class _Captions:
 class _Log:
     """The `ReplyLog` of a worker: the run's replies to its questions; new ones are sent to the run at once.
 
-    A reply is being sent when `keep` returns, and saved a moment later; a kill in between costs that call again.
+    A reply is being sent when `keep` returns, and saved a moment later; after a kill in between, the call is repeated.
     """
 
     def __init__(self) -> None:

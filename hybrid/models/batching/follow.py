@@ -158,8 +158,8 @@ class Follower:
     async def _create(self, batch: LoggedBatch, path: Path | None) -> LoggedBatch:
         """Submit the batch and return it with its id; if the provider rejects it, fail its requests.
 
-        `path` is the file with its requests. It is None for a batch of an earlier command, of which only the upload may
-        be left.
+        `path` is the file with the batch's requests. It is None for a batch of an earlier command; such a batch may not
+        exist, although its file was uploaded.
         """
         identity = None
         if path is None:
