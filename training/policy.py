@@ -56,7 +56,7 @@ Reading = Callable[[TaughtAsk, str], str | None]
 
 @dataclass(frozen=True)
 class Skill:
-    """Questions whose text matches the pattern `asks`, the call that they need, and the reader of its finding."""
+    """Questions whose text matches the pattern `asks`, the call that they need, and the reader of the tool's output."""
 
     asks: str
     call: Call
@@ -78,12 +78,12 @@ def _tool(name: str, arguments: Mapping[str, Json]) -> ToolCall:
 
 
 def on_all(name: str) -> Call:
-    """Return a call of a tool on all images of the prompt."""
+    """Return a function that makes a call of a tool on all images of the prompt."""
     return lambda ask: _tool(name, {"images": list(ask.images)})
 
 
 def on_marks(name: str) -> Call:
-    """Return a call of a tool on the image, with the letters that the choices name."""
+    """Return a function that makes a call of a tool on the first image, with the letters that the choices name."""
 
     def call(ask: TaughtAsk) -> ToolCall:
         points: list[Json] = [{"label": letter} for letter in _letters(ask.choices)]
@@ -100,7 +100,9 @@ def localization(ask: TaughtAsk) -> ToolCall:
 
 
 def saliency(spots: str = "") -> Call:
-    """Call saliency with the boxes in the text, or with boxes around the fixations that a pattern finds there.
+    """Return a function that makes a call of saliency, with boxes from the question's text.
+
+    These are the boxes in the text or, with a pattern `spots`, boxes around the fixations that it finds there.
 
     Each box has the letter of its option.
     """
@@ -141,7 +143,7 @@ def _letters(choices: tuple[str, ...]) -> list[Json]:
 
 
 def choice_with(pattern: str) -> Reading:
-    """Return the choice that contains the letter found by the pattern in the text."""
+    """Return a reader that finds a letter by the pattern and returns the choice with this letter."""
 
     def reading(ask: TaughtAsk, text: str) -> str | None:
         match = re.search(pattern, text)

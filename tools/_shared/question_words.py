@@ -138,7 +138,7 @@ def counted_thing(text: str) -> str | None:
 
 
 def number_in(choice: str) -> int | None:
-    """Return the only number in a choice, in digits or in words up to twelve; None for none or several."""
+    """Return the only number in a choice, in digits or in words up to twelve; None if it has no number or several."""
     words = [word for word in re.findall(r"\d+|[a-z]+", choice.lower()) if word.isdigit() or word in NUMBERS]
     numbers = [int(word) if word.isdigit() else NUMBERS.index(word) for word in words]
     return numbers[0] if len(numbers) == 1 else None

@@ -5,14 +5,14 @@ They are EfficientLoFTR (Wang et al. 2024), LightGlue (Lindenberger et al. 2023)
 Differences between the authors' code and this module:
 
 - *Shape.* EfficientLoFTR scales the longer side and crops both to multiples of 32 (zju3dv/EfficientLoFTR,
-  `src/utils/dataset.py`, `read_megadepth_gray`, `df=32`), LightGlue scales the longer side (cvg/LightGlue,
-  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`), SuperGlue either does that or resizes to exactly
-  640 x 480, its default for indoor photographs at 4 : 3 (magicleap/SuperGluePretrainedNetwork, `match_pairs.py`,
-  `--resize`). The processors of transformers stretch every image to one size, 640 x 480: a 16 : 9 image by a third, a
-  portrait one by three quarters. This module keeps the aspect ratio: the longer side is scaled to the longer side of
-  the processor's size, in steps of the network's cells. If the two images differ in shape, the smaller one is in the
-  upper left of a common input that is black elsewhere. Matches outside an image, or within the network's border of the
-  edge between image and padding, are dropped.
+  `src/utils/dataset.py`, `read_megadepth_gray`, `df=32`). LightGlue scales the longer side (cvg/LightGlue,
+  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`). SuperGlue either scales the longer side or resizes to
+  exactly 640 x 480, its default for indoor photographs at 4 : 3 (magicleap/SuperGluePretrainedNetwork,
+  `match_pairs.py`, `--resize`). The processors of transformers stretch every image to one size, 640 x 480: a 16 : 9
+  image by a third, a portrait one by three quarters. This module keeps the aspect ratio: the longer side is scaled to
+  the longer side of the processor's size, in steps of the network's cells. If the two images differ in shape, the
+  smaller one is in the upper left of a common input that is black elsewhere. Matches outside an image, or within the
+  network's border of the edge between image and padding, are dropped.
 - *Coordinates.* EfficientLoFTR, like LoFTR, is supervised through the intrinsics of MegaDepth, so the upper left corner
   of an image is at 0 and the centre of the first pixel at 0.5 (`src/loftr/utils/supervision.py`, `spvs_coarse`).
   SuperPoint, inside LightGlue and SuperGlue, returns pixel indices, whose centres are at 0: `Extractor.extract` of
@@ -53,7 +53,8 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tens
     points = []
     for place in range(len(coarse)):
         cells, scores = coarse_matches(coarse[place], config)
-        # The windows of all cells are large, so pairs are refined one by one; the network itself decodes no batches.
+        # The windows of all cells take much memory, so pairs are refined one by one; the network itself decodes no
+        # batches.
         layers = [layer[2 * place : 2 * place + 2] for layer in residual]
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
@@ -190,7 +191,7 @@ class TransformersMatcher:
         return [self._sparse(pair) for pair in pairs]
 
     def _fitted(self, size: Size) -> Size:
-        """Return the size of an image of `size` in the input."""
+        """Return the size, in the network's input, of an image of `size`."""
         factor, step = self._longest / max(size), self._step
         height, width = (max(step, round(side * factor / step) * step) for side in size)
         return height, width

@@ -67,7 +67,7 @@ class Transfer(NamedTuple):
 
 
 def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
-    """Transfer a point of image 1 to image 2, more credible map first; empty if the matches are insufficient.
+    """Return transfers of a point of image 1 to image 2, most credible map first; empty if the matches are too few.
 
     `point` and `matches` are in pixels of images of `sizes`, (height, width) each.
     """
@@ -225,13 +225,13 @@ def choose(
 ) -> CandidateChoice:
     """Choose a candidate from transfers (best first) or, if they decide nothing, from descriptor distances.
 
-    The first transfer that hits a candidate decides. If none hits, a well-supported one selects the nearest candidate
-    or none at all; a weak one is unreliable, so the descriptors at the candidates decide.
+    The first transfer that hits a candidate decides. If none hits, a well-supported transfer selects the nearest
+    candidate or none at all; a weak transfer is unreliable, so the descriptors at the candidates decide.
 
     Args:
         ranked: the transfers of the point.
-        compare: computes the descriptor distances, one per candidate. It is called only if they decide, because they
-            cost more than all the rest.
+        compare: computes the descriptor distances, one per candidate. It is called only if the distances decide,
+            because they cost more than everything else.
         candidates: positions to choose from.
         diagonal_px: length of image 2's diagonal.
     """

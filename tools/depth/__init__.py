@@ -100,7 +100,7 @@ class Ranking(NamedTuple):
     runner_up: int | None = None
 
 
-# Ranking for an image that shows nothing: positions tell nothing without a visible ground.
+# Ranking for an image that shows nothing: without a visible ground, positions are no evidence.
 UNSEEN = Ranking(None, None, 0.5)
 SHOWS_NOTHING = "Basis: the picture shows nothing but flat colours or noise."
 
@@ -145,14 +145,17 @@ def scale_confidence(ranking: Ranking, share: float) -> Ranking:
 def _ranked(
     values: Sequence[float], spots: Sequence[Spot], alone: float, tie: float, certainty: Callable[[float, float], float]
 ) -> Ranking:
-    """Rank by the largest value; `certainty` maps its lead and row distance to the runner-up to a confidence."""
+    """Rank by the largest value.
+
+    `certainty` maps its lead over the runner-up, and the distance of their rows, to a confidence.
+    """
     if len(spots) < 2:
         return Ranking(None, None, alone)
     first, second = sorted(range(len(values)), key=lambda index: -values[index])[:2]
     gap, rows = values[first] - values[second], abs(spots[first].y - spots[second].y)
     if gap < tie:
         return Ranking(None, rows, 0.5)
-    # If a point is misplaced, the order of the two is a guess.
+    # If a point may be misplaced, the confidence in the order of the two points approaches that of a guess.
     placed = min(spots[first].confidence, spots[second].confidence)
     return Ranking(first, rows, 0.5 + (certainty(gap, rows) - 0.5) * placed, second)
 
@@ -167,7 +170,7 @@ class DepthCues(WeightFree[DepthArgs]):
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        # Without any shading, the image consists of flat patches.
+        # Weight, 0..1, of the cues: 0 if the image shows nothing, or consists of flat patches, which have no shading.
         shading = support_by_patches(image) if shows_something(image) else 0.0
         ranking = UNSEEN
         if shading > 0:
@@ -302,7 +305,7 @@ def _order(
 
 
 def points_apart(draw: Callable[[int, int], Pixels]) -> CheckCase:
-    """Make a question about a high and a low point, whose height alone would answer it."""
+    """Make a question about a high and a low point that could be answered from their heights alone."""
     points: list[Json] = [{"x": 60, "y": 40, "label": "A"}, {"x": 220, "y": 200, "label": "B"}]
     return CheckCase((draw(240, 320),), {"points": points}, lambda _: None)
 

@@ -90,7 +90,7 @@ def decide(
     if args.relation in BY_DEPTH:
         certainty *= max(0.0, 2 * depth_sure - 1)
     else:
-        # The confidence drops with every other pair of nearly equal scores that gives another verdict.
+        # The confidence drops if any other pair of objects with nearly equal scores gives another verdict.
         subjects = [
             detection
             for detection in seen

@@ -210,7 +210,7 @@ def marker_arguments(args: SegmentationArgs) -> Mapping[str, Json] | None:
     return {"labels": labels, "kind": "point"} if labels else None
 
 
-# Largest offset of an edge of the mask from its shape's; twice this on an image `LARGE` times as large.
+# Largest offset, in px, of an edge of the mask from that of the shape; doubled on an image `LARGE` times as large.
 NEAR_PX = 5.0
 # Largest relative error of a mask's area on a plain shape.
 AREA_OFF = 0.08

@@ -261,7 +261,7 @@ SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)
 
 
 def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Draw one position (x, y) in each quarter of the plan."""
+    """Choose one random position (x, y) in each quarter of the plan."""
     shifts = rng.uniform(-24, 24, (4, 2))
     return [
         (WIDTH * (0.25 + 0.5 * (n % 2)) + dx, HEIGHT * (0.25 + 0.5 * (n // 2)) + dy)
