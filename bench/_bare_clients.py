@@ -43,7 +43,7 @@ def content(prompt: str, picture: str) -> list[dict[str, Any]]:
 
 
 async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offers: Any) -> None:
-    """Send one POST per question; with a tool, the first reply calls the crop and a second request returns it."""
+    """Send one POST per question; with a tool, the first reply calls `crop` and a second request sends its result."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# For each architecture, the transformers classes, and for each size, their arguments.
+# For each architecture: its transformers classes and, by size, the arguments of these classes.
 ARCHITECTURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("architectures.toml").read_text())
 
 
@@ -34,7 +34,7 @@ class Network:
     architecture: str
     size: str = ""
     trained: str = ""
-    # How the bare loop runs it (`_bare_loops.py`); networks.toml explains the fields.
+    # How the bare loop runs the network (`_bare_loops.py`); networks.toml explains the fields.
     loop: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, folder: Path, real: bool, device: str = "cpu") -> None:

@@ -28,7 +28,7 @@ WORK: Mapping[str, str] = {
     "detection": "owlv2_base",
     "matching": "efficientloftr",
 }
-# Requests per forward pass of everything that batches; a request for matching has two images.
+# Requests per forward pass of the programs that form batches; a request for matching has two images.
 BATCH = 8
 
 

@@ -185,7 +185,7 @@ QUESTIONS = 325
 
 
 def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Derive averages from printed cells; those of types and of all questions from right answers by category."""
+    """Derive averages from printed cells; averages over types and over all questions follow from the categories."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
     yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, derivation="zoom and the four shifts")

@@ -89,7 +89,7 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """One server."""
+    """The behaviour of one server."""
 
     name: str
     reference: str

@@ -60,7 +60,7 @@ def write_run(
     tool: str = "jigsaw",
     **identity: Json,
 ) -> RunFolder:
-    """Return a run folder with these answers; the controller calls a tool each time, which makes a picture or none.
+    """Return a run folder with these answers; the controller always calls a tool, which makes a picture if `pictured`.
 
     A solver gives no answer to the questions that it `refused`.
     """
@@ -195,7 +195,7 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def a_sign_hangs_on_the_rule_only_if_it_changes(folder: Path, rng: np.random.Generator) -> bool:
-    """A sentence on a difference by both rules denies the sign or direction only if the signs are opposite."""
+    """A sentence about both rules says that the sign depends on the rule only if the two signs are opposite."""
     answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.6}
     refused = {"mllm": rng.random(SIZE) < 0.4, "controller": rng.random(SIZE) < 0.1}
     run = write_run(folder / "run", questions(SIZE), answers, refused=refused)
@@ -213,7 +213,7 @@ def a_sign_hangs_on_the_rule_only_if_it_changes(folder: Path, rng: np.random.Gen
 
 
 def unclaimed_differences_are_not_established(folder: Path, rng: np.random.Generator) -> bool:
-    """With refusals of one solver and equal answers, no section's lead establishes a difference of the pair."""
+    """If one solver refuses questions and all other answers are equal, no section calls a difference established."""
     answers = {"controller": rng.random(4 * SIZE) < 0.5}
     refused = {"mllm": rng.random(4 * SIZE) < 0.4}
     run = write_run(folder / "run", questions(4 * SIZE), {**answers, "mllm": answers["controller"]}, refused=refused)

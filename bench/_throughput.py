@@ -88,7 +88,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Measured:
-    """Images per second, as medians over the repeats; seconds of loading; the service's batches with overlays."""
+    """Images per second, as medians over the repeats; seconds of loading; sizes of the batches with overlays."""
 
     network: Network
     bare: float

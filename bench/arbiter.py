@@ -55,7 +55,7 @@ Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
 def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Return the part that was right more often on the task; the tool in a tie."""
+    """Return, for each question, whether the tool was right at least as often as the MLLM on that task."""
     lead: dict[str, float] = {}
     for item in duels:
         lead[item.task] = lead.get(item.task, 0.0) + item.tool - item.model
@@ -114,7 +114,10 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
-    """Return by rule the results, right (1) or wrong (0); `better part` is the part that is better over a full task."""
+    """Return the results by rule, right (1) or wrong (0).
+
+    `better part` follows whichever part is better on all questions of a task.
+    """
     right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
     better = {
         task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0
@@ -311,7 +314,10 @@ ELSEWHERE_RIGHT: Final = 42 / 62
 
 
 def overcounted(draws: int) -> Table:
-    """Return the arbiter's accuracy with such a specialist, for MLLMs of several accuracies, on equally many items."""
+    """Return the arbiter's accuracy with an overrated specialist, for MLLMs of several accuracies.
+
+    Both are measured on the same number of items.
+    """
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     usual, (right, n) = benchmark.card.prior_accuracy.accuracy["Relative_Depth"], COUNTED
     key, unmeasured = (*TOOL, ""), AnswerConfidence(0.5, n=TOOL_WEIGHT)

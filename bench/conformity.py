@@ -157,7 +157,7 @@ def page(results: Sequence[Result]) -> str:
     lines += ["| behaviour | reported in | expected | result | details |", "|---|---|---|---|---|"]
     for entry in results:
         link = entry.behaviour.reference
-        # A behaviour without a report was observed here.
+        # Behaviours without a link to a report were observed by this project.
         link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
         expect = entry.behaviour.expect or {"at least": OUTCOMES[entry.behaviour.wants]}
         expected = _cell(", ".join(f"{name} {value}" for name, value in expect.items()))

@@ -69,20 +69,20 @@ def _alone_and_calls(rng: np.random.Generator, n: int) -> tuple[NDArray[np.bool_
 
 
 def ignoring(rng: np.random.Generator, n: int) -> Answers:
-    """Return a model that calls tools but answers as it would alone, except for 7 % of its draws."""
+    """Simulate a model that calls tools but answers as it would alone, except for 7 % of its draws."""
     alone, call = _alone_and_calls(rng, n)
     return alone, np.where(rng.random(n) < 0.93, alone, ~alone), call
 
 
 def copying(rng: np.random.Generator, n: int) -> Answers:
-    """Return a model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
+    """Simulate a model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
     alone, call = _alone_and_calls(rng, n)
     indices = np.where(rng.random(n) < 0.9, alone, ~alone)
     return alone, np.where(call, rng.random(n) < 0.85, indices), call
 
 
 def confused(rng: np.random.Generator, n: int) -> Answers:
-    """Return a model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
+    """Simulate a model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
     alone, call = _alone_and_calls(rng, n)
     return alone, alone & (rng.random(n) < 0.85), call
 
@@ -98,7 +98,7 @@ class Truth:
     sides: tuple[float, float]
 
     def regular(self, design: Design) -> bool:
-        """Return whether at least `ENOUGH` clusters are expected on either side in a mean with these weights."""
+        """Return whether at least `ENOUGH` clusters are expected on each side, in the mean of this design."""
         effective = len(design.sizes) ** 2 / sum(design.rows / size for size in design.sizes)
         return min(self.sides) * effective >= ENOUGH
 
@@ -149,7 +149,7 @@ def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> li
 
 
 def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, Estimated]:
-    """Return every number of the section, over all questions and by tool."""
+    """Return every estimate of the decomposition, over all questions and by tool."""
     result = decompose(questions, combine)
     for tools in TOOLS:
         only = [

@@ -91,7 +91,10 @@ def read_items(folder: Path) -> list[Item]:
 
 
 def on_objects(number: int, seed: int) -> list[Item]:
-    """Return the middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth."""
+    """Return items about the middles of two solids whose depths differ by more than a factor of `APART`.
+
+    The middles are those of the visible parts; the true answer follows from the rendered depth.
+    """
     rng, items = generator("evaluate", 13, seed), list[Item]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
@@ -108,7 +111,7 @@ def on_objects(number: int, seed: int) -> list[Item]:
 
 
 def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
-    """Return the pixel x, y of a mask that is nearest to its mean; None if fewer than 400 are visible."""
+    """Return the pixel (x, y) of a mask that is nearest to its mean; None if the mask has fewer than 400 pixels."""
     rows, columns = np.nonzero(mask)
     if rows.size < 400:
         return None
@@ -143,7 +146,7 @@ def measured(folder: Path, count: int, seed: int) -> list[Item]:
 def _apart(
     rng: np.random.Generator, depth: npt.NDArray[np.uint16], expected: npt.NDArray[np.intp], *, same_row: bool
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the nearer and the farther of two random known pixels, x and y, at depths `APART`."""
+    """Return two random pixels (x, y), nearer first, of known depths that differ by more than a factor of `APART`."""
     while True:
         first, second = expected[rng.integers(len(expected), size=2)]
         if same_row:

@@ -42,7 +42,7 @@ TOLD_APART_PX = 20
 NEARLY = np.ones((5, 5), np.uint8)
 # Range of the intersection over union of `overlapping_scene`'s boxes.
 OVERLAPS = (0.2, 0.8)
-# Largest deviation from the drawn overlap, because whole pixels cannot give every value.
+# Largest deviation from the requested overlap, because whole pixels cannot give every value.
 SHARE_STEP = 0.02
 
 
@@ -101,7 +101,10 @@ def _draw_scene(
 
 
 def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
-    """Draw points A and B on a photograph in BLINK's colour and size, in any font, half on one row, as JPEG."""
+    """Draw points A and B on a photograph, in BLINK's colour and size and in a random font, and compress it as JPEG.
+
+    In half of the images, both points are on one row.
+    """
     height, width = photograph.shape[:2]
     y, x = int(rng.integers(30, height - 12)), int(rng.integers(15, width // 2 - 20))
     points = (Point(x, y, "A"), Point(width - 1 - x, y, "B"))

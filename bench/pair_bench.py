@@ -79,7 +79,7 @@ def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Match
         raise SystemExit(f"{tool.card.name} has no learned backend")
     backend.setup(device, weights)
     model = backend.model
-    # Calls the backend's three stages.
+    # The network of the backend prepares and matches the views.
     return Matcher(name, f"either hand, {model.version}", lambda views: model.predict([model.prepare(views)])[0])
 
 

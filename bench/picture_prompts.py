@@ -67,7 +67,10 @@ def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resend(request: Mapping[str, Any], other_options: Any) -> tuple[str, int, int]:
-    """Return a real server's prompt for a request, "" if it returns none, and tokens with and without thinking."""
+    """Return a real server's prompt for a request, and its token counts with and without thinking.
+
+    The prompt is "" if the server returns none.
+    """
     body = {"model": other_options.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
     if (kwargs := request.get("chat_template_kwargs")) is not None:
         body["chat_template_kwargs"] = {other_options.switch: True} if other_options.switch else kwargs

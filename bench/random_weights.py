@@ -36,7 +36,7 @@ class Outcome:
     seed: int
     right: int
     questions: int
-    # Counts for the tool's series: right answers, questions, and the required number of right answers.
+    # Number of right answers that the tool's series requires; `right` and `questions` count the same series.
     least: int
 
 

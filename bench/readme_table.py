@@ -88,7 +88,10 @@ def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
 
 
 def table(measured: Measured) -> Table:
-    """Return the specialist alone, then each model: alone -> with the specialist, by task; and the mean gains."""
+    """Return a table by task, with the mean gains.
+
+    The first row is the specialist alone. In the row of a model, each cell is the model alone -> with the specialist.
+    """
     places = (*TASKS, None)
     specialist = next(iter(measured.values()))["specialist"]
     alone = tuple(where_answered(specialist, place) for place in places)

@@ -180,7 +180,7 @@ def write(
     solvers: Mapping[str, Right],
     rng: np.random.Generator,
 ) -> Path:
-    """Return a run folder with these right and wrong answers."""
+    """Write a run folder with these right and wrong answers; return its path."""
 
     def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
         for question, item in zip(questions, right.tolist(), strict=True):
@@ -224,7 +224,7 @@ def is_true(design: Design) -> dict[str, bool]:
     uneven = bool(design.by_task) and mean * count < 0
     gain = 0.0 if uneven else gain
     if design.last_task_fails or design.one_picture:
-        # No test is possible here.
+        # With a task that fails, or a single cluster, no test is possible.
         return dict.fromkeys(CLAIMS, False) | {"not tested": True}
     return {
         "gain": gain > 0,

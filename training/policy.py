@@ -69,7 +69,7 @@ def call_for(ask: TaughtAsk) -> ToolCall | None:
 
 
 def read(ask: TaughtAsk, text: str) -> str | None:
-    """Return the answer that a finding's text supports, in the form of the format line; None if it supports none."""
+    """Return the answer, in the form of the format line, that the text of a tool output supports, or None."""
     return next((skill.reading(ask, text) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
