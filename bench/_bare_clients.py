@@ -156,7 +156,7 @@ def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
 
 
 def encoded(image: Any) -> bytes:
-    """Return a JPEG file of an image, in the quality of our tools."""
+    """Return a JPEG file of an image, with the JPEG quality of our tools."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=95, subsampling=0)
     return buffer.getvalue()

@@ -105,7 +105,7 @@ def turns(cases: Sequence[Case], repeat: int, once: Callable[[Case], Row]) -> li
 
 
 def medians(rows: Iterable[Row], *by: str) -> list[Row]:
-    """Group rows that agree in these fields, and return a row per group with the medians of the other fields."""
+    """Group rows that agree in the fields `by`, and return a row per group with the medians of the other fields."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)

@@ -72,7 +72,7 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
             # The last layer ends in a ReLU: without an offset, a random network may return 0 everywhere.
             torch.nn.init.constant_(model.head.conv3.bias, 1.0)
         case "Owlv2ForObjectDetection":
-            # Random heads return empty boxes at the corner, with scores of 0 and 1.
+            # Shrink the random heads: otherwise, they return empty boxes at the corner, with scores of 0 and 1.
             for parameter in (*model.box_head.parameters(), *model.class_head.parameters()):
                 parameter.data.mul_(0.05)
             if size != "tiny":

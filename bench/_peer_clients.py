@@ -46,7 +46,7 @@ PIPELINES = {"depth": "depth-estimation", "detection": "zero-shot-object-detecti
 
 @dataclass(frozen=True)
 class Job:
-    """What a program is given: the work, the checkpoint, the images of each request, and its folder."""
+    """The input of a program: the work, the checkpoint, the images of each request, and its folder."""
 
     work: str
     checkpoint: Path
@@ -194,7 +194,7 @@ def inspect(job: Job) -> list[float]:
             output = ModelOutput.from_content("mockllm/model", messages[-1].text)
         else:
             output = ModelOutput.for_tool_call("mockllm/model", "look", {"request": int(messages[-1].text)})
-        # Without a usage, Inspect downloads a tokenizer to count the tokens of its own model.
+        # Without usage numbers, Inspect downloads a tokenizer to count the tokens of its own model.
         output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
         return output
 

@@ -34,7 +34,7 @@ BATCH = 8
 
 def decode(data: bytes) -> Pixels:
     """Return the pixels (H, W, 3) of an image file."""
-    # A copy: PyTorch does not share the memory of an array that cannot be written.
+    # Copy the array: PyTorch does not share the memory of an array that cannot be written.
     return np.array(Image.open(io.BytesIO(data)).convert("RGB"))
 
 

@@ -71,7 +71,7 @@ class DrawnSolver:
 
 
 def _crop_step(box: Box) -> Step:
-    """Return a call with a box of the first picture."""
+    """Return a call of the crop tool with a box of the first picture."""
     args: Json = {"box": {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}}
     data: dict[str, Json] = {"images": ["img:1"], "args": args, "data": {}, "confidence": 1.0}
     return Step("tool", "crop", "a crop", 0.1, data={**data, "backend": "classical", "version": "drawn"})
@@ -244,7 +244,7 @@ def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def _away(box: Box) -> Box:
-    """Return a box of the picture's other half."""
+    """Return a box in the other half of the picture."""
     left = 0 if box.x0 > 500 else 800
     return Box(left, 100, left + 150, 300)
 

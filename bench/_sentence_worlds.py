@@ -138,7 +138,7 @@ def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) -> bool:
-    """If the parts agree on nearly all questions, few can be gained, and no share outside -2 to 2 is printed."""
+    """If model and specialists nearly always agree, few gains are possible: no share outside -2 to 2 is printed."""
     alone = rng.random(SIZE) < 0.6
     specialist = alone ^ (rng.random(SIZE) < 0.03)
     answers = {"controller": alone ^ (rng.random(SIZE) < 0.2), "mllm": alone, "specialist": specialist}
@@ -149,7 +149,7 @@ def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) ->
 
 
 def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
-    """By default refusals count as wrong, as in BLINK's script: values are right answers / questions."""
+    """By default, refusals count as wrong, as in BLINK's script: a value is right answers divided by questions."""
     request, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
     refused = {"text_only": rng.random(SIZE) < 0.4}
     run = write_run(folder / "run", request, answers, refused=refused)
@@ -187,7 +187,7 @@ def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
-    """A hybrid gains 18 of the 30 questions (of 200) that it can gain: the interval misses in at most about 5 %."""
+    """A hybrid gains 18 of the 30 questions (of 200) that it can: the interval misses in at most about 5 % of draws."""
     del folder
     below = (rng.random(200) < 0.15).astype(float)
     expected_values = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))

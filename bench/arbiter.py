@@ -170,7 +170,10 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
 
 
 def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
-    """Return each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
+    """Return each pair of recorded models, the first as the tool.
+
+    The questions are those of BLINK val to which both gave a letter.
+    """
     messages: dict[str, dict[str, tuple[str, bool]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
@@ -201,7 +204,7 @@ def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """Yield the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
+    """Yield each design (size, kind of statements, shared difficulty) with the rules' results over all skills."""
 
     def reached(duels: Sequence[Duel]) -> dict[str, float]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}

@@ -86,7 +86,7 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
     for attempt in recorded.by_id.values():
         steps += [step for exchange in attempt.exchanges for step in exchange.reply.steps]
     for trace in recorded.unfinished.values():
-        # LangGraph's notes are below the error.
+        # LangGraph adds notes below the error, so look for the line of the error.
         lines = [line for line in trace.splitlines() if line.startswith("hybrid.")]
         text = text or lines[-1].partition(".errors.")[2]
     return _result(behaviour, steps, text)

@@ -92,7 +92,10 @@ MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": 
 
 @dataclass(frozen=True)
 class Truth:
-    """An estimate's true value, and the shares of questions on its two sides; the smaller decides if it is regular."""
+    """An estimate's true value, and the shares of questions on its two sides.
+
+    The smaller share decides whether the estimate is regular.
+    """
 
     value: float
     sides: tuple[float, float]
@@ -164,7 +167,7 @@ def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, 
 def coverage(
     model: Model, mapping: Mapping[str, Truth], design: Design, simulations: int, seed: int
 ) -> dict[str, float]:
-    """Return how often the interval of each estimate contained the truth; a missing interval did not."""
+    """Return how often the interval of each estimate contains the truth; a missing interval counts as a miss."""
     rng = np.random.default_rng([seed, design.questions, design.rows])
     values = [estimates(draw_questions(rng, model, design), design.how) for _ in range(simulations)]
     return {

@@ -44,7 +44,7 @@ from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
 
 # Minimum ratio of the distances of the two points.
 APART = 1.25
-# Lower bounds of the rows by confidence: about 15 items each.
+# Lower bounds of confidence for the rows of the table, with about 15 items per row.
 CURVE = (0.0, 0.55, 0.65, 0.8)
 FOLDS = 10
 # Share of solids that float in the air.
@@ -165,7 +165,7 @@ def judge(item: Item, evidence: Evidence) -> Answer:
 
 
 def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[dict[str, Json]]:
-    """Print the accuracy by row and confidence, and of two halves of the items."""
+    """Print the accuracy by row and confidence, and the accuracies of two halves of the items."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([item.request])[0]) for item in items]
     print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")

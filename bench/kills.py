@@ -55,7 +55,7 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, full: b
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         measured(words, environment(out / "home"), out / "log")
-        # Requests that came both before and after the kill: by question and number of tool results.
+        # Requests before and after the kill, each as its question and its number of tool results.
         sent, later = (
             {(entry.question, entry.tool_results) for entry in log}
             for log in (items, [value for value in server.log() if value.received_s > killed])

@@ -30,7 +30,7 @@ QUANTITIES: Final = (places.AT_PLACE, places.ABOVE, places.RIGHT_AT, places.RIGH
 
 @dataclass(frozen=True)
 class Design:
-    """Numbers of questions, shared pictures (0: one each) and calls per question; the share of calls at the place."""
+    """Numbers of questions, shared pictures (0: no sharing) and calls per question; share of calls at the place."""
 
     name: str
     questions: int

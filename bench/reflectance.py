@@ -89,7 +89,7 @@ def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceF
 
 
 def measure(items: int, seed: int) -> None:
-    """Print accuracy over all and over parts, seconds, and the bins of the card."""
+    """Print accuracy over all pictures and over groups of them, seconds, and the bins of the card."""
     started = time.perf_counter()
     answers = [answer(index, seed) for index in range(items)]
     value = 1000 * (time.perf_counter() - started) / items

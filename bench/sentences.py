@@ -135,7 +135,7 @@ def _after(rng: np.random.Generator, right: Right, share: float, effect: float, 
 
 
 def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
-    """Return the questions, and by control and solver which are right."""
+    """Return the questions and, by control and solver, which answers are right."""
     questions = [
         _question(task, number, design)
         for task, size in zip(TASKS, design.sizes, strict=False)

@@ -38,7 +38,7 @@ from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
 MIN_SIDE_PX = 24
-# Difference of overlaps at which 63 % of the doubt is gone; set on generated items, seeds 0 to 99.
+# Difference of overlaps at which the confidence has gained 63 % of its range; set on generated items, seeds 0 to 99.
 CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95

@@ -38,7 +38,7 @@ IN_WAVES: Final = 0.7
 
 
 def processor_of(words: Any) -> Any:
-    """Return the processor around a tokenizer."""
+    """Return a processor of images and texts that uses this tokenizer."""
     from transformers import CLIPImageProcessorPil, LlavaProcessor
 
     pictures = CLIPImageProcessorPil(

@@ -39,7 +39,7 @@ from training.sight import View
 
 # Largest number of variants (rotations, pictures of a pair) asked per row: more would be too similar.
 QUESTIONS_OF_A_ROW: Final = 2
-# Number of other findings of the same kind that a question is combined with.
+# Number of other tool outputs, for questions of the same kind, with which a question is combined.
 RECOMBINED: Final = 4
 # Share of the questions that are also asked with the message that the tool is not available.
 ABSENT: Final = 0.25

@@ -26,7 +26,7 @@ HALF_Y: Final = 0.06
 
 @dataclass(frozen=True)
 class TaughtAsk:
-    """The parts of an ask that a call depends on: its text, its choices, and the names of its images."""
+    """The parts of a question on which a call depends: its text, its choices, and the names of its images."""
 
     text: str
     choices: tuple[str, ...]
@@ -64,7 +64,7 @@ class Skill:
 
 
 def call_for(ask: TaughtAsk) -> ToolCall | None:
-    """Return the call that the ask needs, with coordinates as fractions; None if it needs no call."""
+    """Return the call that the question needs, with coordinates as fractions; None if it needs no call."""
     return next((skill.call(ask) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 

@@ -100,7 +100,7 @@ def agreeing(evidence: Evidence) -> str | None:
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
-    """Return the similarity (3, 3) from a square scene to an image; `shift` moves its centre, in image sizes."""
+    """Return the similarity (3, 3) from a square scene to an image; `shift` moves it, as a share of the image."""
     import cv2
 
     matrix = np.eye(3)

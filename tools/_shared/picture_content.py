@@ -230,7 +230,7 @@ def step_kurtosis(pixels: Pixels | Values) -> float:
 
 
 def shows_something(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) shows more than one colour, a gradient, blobs without an edge, or noise."""
+    """Return whether an RGB image (H, W, 3) shows anything but one colour, a gradient, soft blobs or noise."""
     values = pixels.astype(np.float32)
     return structure(values) >= SOMETHING and not _has_steps_of_noise(values) and not is_only_blocks(pixels)
 
@@ -338,7 +338,7 @@ def monotonicity(pixels: Pixels | Values) -> float:
 def largest_step(pixels: Pixels | Values) -> float:
     """Return the largest step between neighbouring pixels of an RGB image (H, W, 3), as a share of its range, 0..1."""
     small = _reduced(pixels, SCALES_PX[-1])
-    # Rows first: NumPy's reduction to three values takes several times as long.
+    # Reduce the rows first: in NumPy, a reduction of both axes to three values takes several times as long.
     high, low = small.max(axis=0).max(axis=0), small.min(axis=0).min(axis=0)
     spread = float((high - low).max())
     steps = (np.abs(np.diff(small, axis=axis)) for axis in (0, 1))
@@ -459,7 +459,7 @@ def _label_plain_areas(image: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
 
 
 def _flat_labels(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-    """Return for each label whether its area is flat, judged by cells of 2 x 2 px; an area of fewer than two is not.
+    """Return for each label whether its area is flat, judged by cells of 2 x 2 px; with fewer than two, it is not.
 
     `labels` (h, w) and `values` (h, w, 3) have even sides; label 0 is no area.
     """

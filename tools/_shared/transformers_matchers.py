@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Match each pair: points (N, 2) of both images in pixels of the input, and scores (N,) 0..1.
+    """Match each pair; return points (N, 2) of both images in pixels of the input, and scores (N,) 0..1.
 
     `model` is transformers' `EfficientLoFTRForKeypointMatching`; `pixel_values` is (B, 2, C, H, W) with H and W
     multiples of 32. The network runs once.
@@ -89,7 +89,7 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 
 
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Locate the match in paired windows: offsets (N, 2) in pixels for both, x first.
+    """Locate the match in paired windows; return offsets (N, 2) in pixels for both windows, x first.
 
     `first` (N, w * w, C) and `second` (N, (w + 2) * (w + 2), C) are windows of fine features. The first stage selects
     the best pair of pixels. The second stage refines the position in image 2: it takes the expectation over 3 x 3

@@ -62,7 +62,7 @@ class Transfer(NamedTuple):
 
     @property
     def inliers(self) -> int:
-        """Number of matches that fit."""
+        """Number of matches that fit the map."""
         return len(self.agreeing)
 
 
@@ -183,9 +183,9 @@ NEAR = 0.06
 # Share of the matches around the point that a map must explain to overrule the similarity of the candidates.
 SUPPORTED = 0.7
 
-# Confidences, fitted on warped photographs of the unreported half (`bench/warped_pairs.py`): 456 points with the
-# matches of each of the two backends. The choice was right for 376 of 376 and 384 of 384 hits, and for 7 of 7 and 9 of
-# 9 near misses. By descriptors it was right for 57 of 85 points with weak matches and for 10 of 36 without matches.
+# Confidences, fitted on warped photographs of the half that is not reported (`bench/warped_pairs.py`): 456 points with
+# the matches of each of the two backends. The choice was right for 376 of 376 and 384 of 384 hits, and for 7 of 7 and 9
+# of 9 near misses. By descriptors it was right for 57 of 85 points with weak matches and for 10 of 36 without matches.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
 
 # Confidence if the point of image 1 was not found: lower than that of a guess among four.

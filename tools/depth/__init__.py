@@ -48,7 +48,8 @@ MAX_CERTAINTY = 1.73
 # Highest confidence for points on one row: there the strongest cue is no evidence, and the other cue measures haze,
 # which is rare indoors.
 SAME_ROW_CONFIDENCE = 0.6
-# Difference of learned relative depth at which 63 % of the doubt is gone; an assumption, not measured.
+# Difference of learned relative depths at which the confidence has gained 63 % of its range; an assumption, not
+# measured.
 SURE_GAP = 0.05
 # Learned depths closer than this are equal: half a grey level of an 8-bit map.
 TIE_GAP = 0.002
@@ -136,7 +137,7 @@ def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
 
 
 def scale_confidence(ranking: Ranking, share: float) -> Ranking:
-    """Return a ranking whose confidence above a guess is reduced to the share, 0..1, that its picture supports."""
+    """Return the ranking after multiplying the part of its confidence that is above a guess by `share`, 0..1."""
     if ranking.nearest is None:
         return ranking
     return ranking._replace(confidence=0.5 + (ranking.confidence - 0.5) * share)

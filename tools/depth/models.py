@@ -45,8 +45,8 @@ MAX_SIDE_PX = 1024
 # Largest useful long side, in pixels, of images for `DepthModel.prepare`: Depth Anything resizes images up to 4 : 1 to
 # a short side of 518 px, Depth Pro to a square of 1,536 px.
 USEFUL_SIDE_PX = 2072
-# Largest range of inverse depth, as a share of its largest value, that is rounding: a step of bfloat16 is 0.004 of its
-# value, and of float32 far less.
+# Largest range of inverse depth, as a share of its largest value, that counts as rounding: a step of bfloat16 is 0.004
+# of its value, and of float32 far less.
 FLAT_MAP = 0.004
 # Processors scale by the short side, so a strip would become millions of pixels.
 MAX_ELONGATION = 8.0

@@ -99,7 +99,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
 def report(
     pixels: Pixels, names: Sequence[str], candidates: Sequence[Detection], threshold: float, unknown: Sequence[str] = ()
 ) -> Evidence:
-    """Build the tool output for an image (H, W, 3) from candidates, best first, down to half the threshold.
+    """Build the tool output for an image (H, W, 3) from candidates, best first, that score at least half the threshold.
 
     Returns:
         Evidence with `DetectionData` and an overlay. The confidence is the probability that all counts are right.

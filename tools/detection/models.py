@@ -325,7 +325,7 @@ def distinct(detections: Sequence[Detection]) -> list[Detection]:
     lows, highs, names = edges[:, :2], edges[:, 2:], np.array([detection.name for detection in detections])
     areas = (highs - lows).prod(axis=1)
     selected, remaining = [], np.arange(len(detections))
-    # An untrained network leaves thousands of boxes, so full columns are compared instead of pairs.
+    # An untrained network leaves thousands of boxes, so each box is compared with all remaining ones at once.
     while len(remaining):
         best, remaining = remaining[0], remaining[1:]
         selected.append(detections[best])

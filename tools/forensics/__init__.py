@@ -94,8 +94,8 @@ SYNTHETIC = 0.5
 MAX_CERTAINTY = 0.85
 # Confidence of a tool output that does not decide.
 UNDECIDED = 0.25
-# Central 90 % range over 67 photographs from the web, JPEG of at most 640 px; 81 to 97 % of 67 other photographs are
-# inside it (`python -m bench.forensics`).
+# For each statistic, the central 90 % range over 67 photographs from the web (JPEG, at most 640 px); 81 to 97 % of 67
+# other photographs are inside it (`python -m bench.forensics`).
 PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "residual_std_grey": (2.47, 22.9),
     "residual_kurtosis": (7.2, 646.0),

@@ -38,7 +38,8 @@ from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 STEP = 1.0
 # Points along each seam.
 PLACES = 16
-# Lead in mean cosine that removes 63 % of the doubt in the second opinion; an assumption, not measured.
+# Lead in mean cosine at which the confidence in the second opinion has gained 63 % of its range; an assumption, not
+# measured.
 COSINE_SCALE = 0.05
 # Highest confidence in a second opinion, which was never measured with trained weights.
 OPINION_CERTAIN = 0.75
@@ -91,7 +92,8 @@ MAX_TRIM = 0.05
 # Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams.
 DARK = 16
 DARK_FRACTION = 0.98
-# Margin at which a unanimous vote removes 63 % of the doubt; set on generated puzzles (`bench/jigsaw.py`).
+# Margin at which the confidence in a unanimous vote has gained 63 % of its range; set on generated puzzles
+# (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
 # Factor on the confidence gain if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
@@ -146,7 +148,8 @@ CONTINUES = 5.0
 # Step ratio from which a seam is doubtful. The confidence falls from here to `CONTINUES`, above which the seam is an
 # edge.
 DOUBTFUL_SEAM = 3.0
-# Lead in L1 over another candidate, as a ratio, at which colours decide although the lines fit by chance.
+# Ratio of the lowest other L1 cost to that of the chosen candidate from which colours decide, although the lines fit
+# only by chance.
 COLOUR_LEAD = 1.5
 # Mean difference across the seams, in L*a*b* units, below which nobody sees them: a grey level is about 0.4.
 UNSEEN = 0.25
@@ -256,7 +259,7 @@ def correlation(first: SeamLine, second: SeamLine) -> float:
 
 
 def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
-    """Take the majority of the three costs over at least two candidates; the margin breaks ties.
+    """Choose the candidate, of at least two, that most of the three costs prefer; the margin breaks ties.
 
     The margin of a candidate is the mean over the costs of (best other - own) / (best other + own).
     """
@@ -299,7 +302,7 @@ def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> floa
 def fits_by_chance(
     reference: Pixels, candidate: Pixels, at: PiecePosition, costs: SeamCosts, others: Sequence[SeamCosts]
 ) -> bool:
-    """Return whether the lines at the seams fit no better than shifted ones, so that the fit proves nothing.
+    """Return whether the lines at the seams fit hardly better than shifted ones, so that the fit proves nothing.
 
     If the seams are not visible, another candidate (`others`) must also fit about as well: its L1 cost is less than
     `COLOUR_LEAD` times as high.

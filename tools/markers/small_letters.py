@@ -34,9 +34,9 @@ MARGIN_PX = 16
 WORD = "REF"
 # Number of candidates that are compared at once, few enough to stay in the processor's cache.
 PART = 1024
-# Bounds of the float32 error of a product of a template and grey levels, and of the error of an exact correlation.
-# Products of up to 26 x 12 grey levels, as a vector of a length below 2300, differ by less than 0.05 whatever the order
-# of the sums.
+# Bounds of the float32 error of a product of a template and grey levels, and of a correlation from `_correlations`. For
+# up to 26 x 12 grey levels, a vector shorter than 2300, products differ by less than 0.05 whatever the order of the
+# sums.
 PRODUCT_ERROR, CORRELATION_ERROR = 0.05, 1e-4
 
 
@@ -143,7 +143,7 @@ class _Candidates:
     """The pixels (N,) of an image (H, W) that may be the middle of a letter's box."""
 
     def __init__(self, small: Grey, ys: npt.NDArray[np.intp], xs: npt.NDArray[np.intp]) -> None:
-        # A box cut by the border continues in black.
+        # Repeat the border pixels, so that a box cut by the border continues in black.
         self._padded = np.pad(small, MARGIN_PX, "edge")
         self._ys, self._xs = ys, xs
         self._number = np.full((small.shape[0] + 2, small.shape[1] + 2), -1)

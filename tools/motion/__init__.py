@@ -55,7 +55,8 @@ MAINLY = 0.5
 MAX_CERTAINTY = 0.97
 # Highest confidence if the camera turned to the side to which it moved: on an orbit it turns the other way.
 DISAGREE = 0.75
-# Number of inliers off the plane, above the minimum, at which 63 % of the doubt is gone; set with `bench.motion --fit`.
+# Number of inliers off the plane, above the minimum, at which the confidence has gained 63 % of its range; set with
+# `bench.motion --fit`.
 OFF_PLANE_SCALE = 25.0
 
 

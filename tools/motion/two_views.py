@@ -67,14 +67,14 @@ class Motion:
 
     @property
     def yaw_deg(self) -> float:
-        """Rotation about the vertical in degrees; positive to the camera's left, as on an orbit to its right."""
+        """Rotation about the vertical in degrees; positive if the camera turns left, as on an orbit to its right."""
         return float(np.degrees(np.arctan2(self.rotation[0, 2], self.rotation[2, 2])))
 
 
 def best_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratios: Sequence[float]
 ) -> Motion | None:
-    """Return the motion, over several focal lengths, with the most points in front of both cameras.
+    """Try several focal lengths; return the motion with the most points in front of both cameras.
 
     The views are (height, width) pixels; `focal_ratios` are focal lengths over the longer side of the image, the same
     for both. Return None if no motion fits the matches.

@@ -36,7 +36,7 @@ MIN_SCORE = 0.5
 MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
-# Characters shown per line: the first number with which the text fits.
+# Numbers of characters per line to try, in this order, until the text fits.
 SHOWN_CHARACTERS = (80, 40, 24)
 
 

@@ -106,11 +106,11 @@ class PaddleReader:
 
     @property
     def version(self) -> str:
-        """Family and content of both parts."""
+        """Family and content of both checkpoints."""
         return f"{self._finder.version}+{self._recogniser.version}"
 
     def read(self, pixels: Pixels) -> list[TextLine]:
-        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` for one that cannot be read."""
+        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` if the image cannot be read."""
         import torch
         from PIL import Image
 
@@ -196,7 +196,7 @@ class RapidReader:
         return f"rapidocr-{self._version}"
 
     def read(self, pixels: Pixels) -> list[TextLine]:
-        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` for one that cannot be read."""
+        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` if the image cannot be read."""
         picture = _reduced(pixels)
         # The package expects BGR arrays, as OpenCV does.
         self._turned.lines = []
@@ -251,7 +251,7 @@ class _WatchedSession:
         return [self]
 
     def named_modules(self) -> list[tuple[str, _WatchedSession]]:
-        """Return `modules` with an empty name."""
+        """Return the session under an empty name."""
         return [("", self)]
 
     def named_parameters(self, *, recurse: bool = True) -> list[tuple[str, object]]:

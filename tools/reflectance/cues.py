@@ -33,7 +33,7 @@ MIN_SIDE_PX = 25
 WHOLE_PX = 60
 # Radius of the search for a point's segment, and standard deviation of the weight by distance.
 REACH_PX, NEAR_PX = 16, 7.0
-# Standard deviation, in log luminance, of a segment's pixels around the brightness at the point.
+# Standard deviation, in log luminance, of the difference between a segment and a point on it.
 SAME_BRIGHTNESS = 0.25
 # Standard deviation of one paint's chromaticity, in log ratios.
 SPREAD = 0.07

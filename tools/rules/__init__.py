@@ -36,7 +36,7 @@ def has_rule(prompt: Prompt) -> bool:
 
 
 def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
-    """Return the names of the tools that may be called for prompts of some routes; None for all routes.
+    """Return the names of the tools that may be called for prompts of some routes (None: all routes).
 
     A route without a rule adds nothing. An external tool whose rule is asked is included.
     """

@@ -55,7 +55,7 @@ class Superpixels:
 
 
 def superpixels(pixels: Pixels) -> Superpixels:
-    """Run simple linear iterative clustering (Achanta et al. 2012) on an image (H, W, 3), about 20 along the long side.
+    """Run SLIC (Achanta et al. 2012) on an image (H, W, 3), with about 20 superpixels along the long side.
 
     A cell joins one of the nine clusters around its position in the initial grid; pieces are not reconnected.
     """

@@ -40,7 +40,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Largest number of corners of the outline in `data`.
 OUTLINE_POINTS = 48
-# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; an assumption, not measured.
+# Contrast, in L*a*b* units, at which the confidence in a weight-free mask is 63 % of its maximum; an assumption, not
+# measured.
 CLEAR_CONTRAST = 25.0
 WEIGHT_FREE_CERTAIN = 0.6
 # Confidence factor for a mask whose outline partly follows the edge of the searched area; an assumption, not measured.
