@@ -137,7 +137,7 @@ def forensics(folder: Path, real: bool) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-# By the value of `--network`.
+# Networks by the value of `--network`.
 NETWORKS: Mapping[str, Network] = {
     name: Network(**row) for name, row in tomllib.loads(Path(__file__).with_name("networks.toml").read_text()).items()
 }

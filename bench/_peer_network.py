@@ -22,7 +22,7 @@ from bench._bare_loops import prepare_batch
 from bench._networks import NETWORKS
 from hybrid.tool import Pixels
 
-# The networks, by the name of what they do. Each has a pipeline in transformers and a tool of this project.
+# The networks, by kind of work. Each has a pipeline in transformers and a tool of this project.
 WORK: Mapping[str, str] = {
     "depth": "depth_anything_v2_small",
     "detection": "owlv2_base",
@@ -39,7 +39,7 @@ def decode(data: bytes) -> Pixels:
 
 
 def read_images(request: Mapping[str, Any]) -> list[Pixels]:
-    """Return the images of a server's request, which has them in base64."""
+    """Return the images of a server's request, which contains them in base64."""
     return [decode(base64.b64decode(data)) for data in request["images"]]
 
 

@@ -155,7 +155,7 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
 
 
 HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
-# Numbers of questions, inferred from the printed multiples of 1 / n; some models have one less in Q5 and Q10.
+# Numbers of questions, inferred from the printed multiples of 1 / n; some models have one question fewer in Q5 and Q10.
 HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
 # Tolerance as a fraction: the papers print four decimals.
 HVS_ROUNDED = 0.00015

@@ -149,7 +149,7 @@ def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) ->
 
 
 def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
-    """If 2 or 3 of 40 questions change, neither a difference nor equality within 5 points is shown."""
+    """If 2 or 3 of 40 questions change, neither a difference nor equality within 5 points is asserted."""
     alone = rng.random(40) < 0.5
     tools = alone ^ (rng.random(40) < 0.06)
     solvers = {"controller": DrawnSolver(tools, np.ones(40, bool)), "mllm": DrawnSolver(alone)}

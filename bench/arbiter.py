@@ -267,7 +267,10 @@ def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[
 
 
 def overruling(draws: int) -> Table:
-    """Return points lost by either error: a row per size, spread of skills and kind of count, a column per lead."""
+    """Return the points lost by replacing a better answer and by keeping a worse one.
+
+    There is a row per size, spread of skills and kind of count, and a column per lead.
+    """
     rows = []
     for size, differences, elsewhere in product(SIZES, APART, ELSEWHERE):
         cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, differences, elsewhere, draws)]

@@ -113,7 +113,7 @@ def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes],
 
 
 def _compared(behaviour: Behaviour, facts: Mapping[str, object]) -> Result:
-    """Check whether the facts are as expected; a text in `stopped` or `sent` must be contained in the actual one."""
+    """Check whether the facts are as expected; a text in `stopped` or `sent` must be contained in the actual text."""
     wrong = {}
     for name, expected in behaviour.expect.items():
         seen = facts.get(name)

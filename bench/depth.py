@@ -120,7 +120,7 @@ def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
 
 
 def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]) -> Item:
-    """Return an item for a pair of points; the nearer one is A in every other item."""
+    """Return an item for a pair of points; in every second item, the nearer point is A."""
     nearer, farther = "AB"[place % 2], "BA"[place % 2]
     places = {nearer: near, farther: far}
     points = tuple(PointArg(x=places[label][0], y=places[label][1], label=label) for label in "AB")

@@ -39,7 +39,7 @@ class Killed:
 
 
 def measure(solver: str, questions: Path, answered: int, in_flight: int, full: bytes) -> Killed:
-    """Kill one run and continue it; `full` holds the scores of an undisturbed run."""
+    """Kill one run and continue it; `full` has the scores of an undisturbed run."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         words = command(f"hybrid-{solver}", server.url, questions, in_flight, out)

@@ -122,8 +122,8 @@ def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:
     """Draw an image with a red box A and a green box B, or vice versa, which may cross or touch the border.
 
-    Every side is visible: the background differs from its colour by `MIN_CONTRAST`, and at least `MIN_SHOWN` of it is
-    not under the other box's line or a letter.
+    Every side is visible: the background differs from the side's colour by `MIN_CONTRAST`, and at least `MIN_SHOWN` of
+    the side is not under the other box's line or a letter.
     """
     while True:
         height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))

@@ -43,7 +43,7 @@ DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals":
 
 @dataclass(frozen=True)
 class PathRow:
-    """Median CPU microseconds per pair of both programs; median and minimum of their ratios; largest difference."""
+    """Median CPU microseconds per pair for each program; median and minimum of their ratios; largest difference."""
 
     coordinates: str
     human_fixations: str

@@ -56,7 +56,7 @@ def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> Pic
 
 
 def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chat completions server's reply to a body. Raises `SystemExit` with its message if it refuses."""
+    """Return a chat completions server's reply to a body. Raises `SystemExit` with the message of a refusal."""
     headers = {"content-type": "application/json", "authorization": "Bearer none"}
     request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)  # noqa: S310
     try:

@@ -57,9 +57,9 @@ ASKED = 1_000
 PICTURES = 4
 # Rows per row group.
 GROUP = 500
-# The columns that identify a row's question.
+# Columns that identify a row's question.
 KIND = ["index", "question_type"]
-# Number of pictures of own questions.
+# Number of pictures that the questions of the rows "own questions" share.
 SHARED_PICTURES = 200
 # When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
@@ -361,7 +361,7 @@ PARTS: Mapping[str, Callable[[Bench, int, Callable[[ScaleRow], None]], None]] = 
 
 
 def main() -> None:
-    """Print a line for each command; then write the page, if it is asked for."""
+    """Print a line for each command; then write the page, if requested."""
     paths = {"--recorded": Path, "--tree": Path(), "--out": Path, "--json": Path, "--read": [Path]}
     flags = options(__doc__, {"--questions": [int], "--part": (None, *PARTS), **paths})
     files = [json.loads(path.read_bytes()) for path in flags.read or ()]

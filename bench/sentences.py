@@ -306,7 +306,10 @@ def sentences(
 def pair(
     rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float, rows: int = 1
 ) -> tuple[Metric, Metric]:
-    """Return metrics of two solvers, the second better by `difference` in every task; a question has equal `rows`."""
+    """Return metrics of two solvers, the second better by `difference` in every task.
+
+    Each question has `rows` equal rows.
+    """
     strata = [str(task) for task, size in enumerate(sizes) for _ in range(size // rows)]
     draws, sides = rng.random(len(strata)), rng.random(len(strata)) < 0.5
     up, down = (discordant + difference) / 2, (discordant - difference) / 2

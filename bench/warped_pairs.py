@@ -159,7 +159,7 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
 
 
 def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
-    """Return a point of image 1 that image 2 shows, and four points of image 2, the first one at the same place.
+    """Return a point of image 1 that image 2 shows, and four points of image 2, the first of which is the same point.
 
     Raises:
         HybridError: image 2 has no room for four points.

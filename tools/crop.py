@@ -131,7 +131,7 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
     """Return the region that the arguments ask for, and the confidence 0..1 that it is the intended one.
 
     Raises:
-        ToolError: the region is outside the image, or no point has the letter.
+        ToolError: the region is outside the image, or no drawn point has the given letter.
     """
     args, (height, width) = request.args, request.images[0].shape[:2]
     if args.box is not None:

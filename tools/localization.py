@@ -263,14 +263,14 @@ def report(
 
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for boxes with these letters."""
+    """Return the markers tool's arguments, which request boxes with these letters."""
     # The marks are also needed if boxes are given, because drawn outlines would count as edges and colours of the
     # image.
     return {"labels": list(args.labels), "kind": "box"}
 
 
 def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for the named object."""
+    """Return the detection tool's arguments, which request the named object."""
     # Low threshold: the object is known to be there, only its position is unknown.
     return {"names": [args.name], "threshold": 0.05}
 
@@ -289,7 +289,7 @@ def boxed_thing(text: str) -> str | None:
     return match["name"] if match else None
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization",

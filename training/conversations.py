@@ -1,8 +1,8 @@
 """The conversations that the embedded model learns from: the real solvers answer generated questions.
 
-A teacher that knows the right answer replaces the model, so system text, menu, calls, findings, pictures and faults are
-those of a real run. Conversations about one kind of question are then recombined: the question of one conversation gets
-the finding of another and the answer that this finding supports. Numbers in the questions are changed, too.
+A teacher that knows the right answer replaces the model, so system text, menu, calls, tool outputs, pictures and faults
+are those of a real run. Conversations about one kind of question are then recombined: the question of one conversation
+gets the tool output of another and the answer that this output supports. Numbers in the questions are changed, too.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ ANSWER_WEIGHT: Final = 3.0
 # Weight of a token of a description.
 SAID_WEIGHT: Final = 0.6
 ANSWER_TOTAL: Final = 24.0
-# Largest total weight of a call and, above, of an answer: a scanpath is long and nearly unpredictable.
+# Largest total weight of a call, like `ANSWER_TOTAL` for an answer: a scanpath is long and nearly unpredictable.
 CALL_TOTAL: Final = 60.0
 # Label of a picture part that shows nothing.
 NOTHING: Final = "\n"

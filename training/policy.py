@@ -1,4 +1,4 @@
-"""The policy taught to the embedded model: the call for a question, and how a finding's text maps to its choices.
+"""The policy taught to the embedded model: the call for a question, and how tool outputs map to its choices.
 
     call_for(ask)                     the call, or None if no classical tool helps
     read(ask, finding's text)         the answer that the text supports, or None

@@ -4,7 +4,7 @@
 
 Numbers, option letters and the words that distinguish answers are always separate tokens, so that they can be copied.
 The text between them is merged across spaces, so a fixed sentence becomes one or a few tokens. A menu, an instruction
-or a finding is then a few dozen tokens long.
+or a tool output is then a few dozen tokens long.
 """
 
 from __future__ import annotations

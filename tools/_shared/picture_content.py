@@ -288,7 +288,7 @@ def block_steps(pixels: Pixels) -> float:
         on_grid = np.arange(len(steps)) % BLOCK_PX == BLOCK_PX - 1
         if not steps[~on_grid].any():
             return math.inf if steps.any() else 0.0
-        # Add 0.1 grey levels to both: the step that rounding alone causes.
+        # Add 0.1 grey levels to both means: the step that rounding alone causes.
         ratios.append(float((steps[on_grid].mean() + 0.1) / (steps[~on_grid].mean() + 0.1)))
     return min(ratios)
 
@@ -368,7 +368,7 @@ def support_by_patches(pixels: Pixels) -> float:
 
 
 def repeats(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) repeats itself, like a chessboard, so that every place has look-alikes.
+    """Return whether an RGB image (H, W, 3) repeats itself, like a chessboard, so that every place looks like others.
 
     The correlation of such an image with itself, over the overlap, falls with the shift and rises again to nearly 1 at
     a period. It does so along both axes, or stays near 1 along one of them, as for stripes. For a photograph of a wall

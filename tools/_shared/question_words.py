@@ -64,7 +64,7 @@ _TEXT: Final = re.compile(
     r"title|slogan|printed|phone number|licen[cs]e plate|brand)\b",
     re.IGNORECASE,
 )
-# Nouns that end a name: words after them describe them, as in "the man angry".
+# Nouns that end a name: the words after such a noun describe it, as in "the man angry".
 _SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
 
 _PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"

@@ -126,7 +126,7 @@ def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
 
 EFFICIENT = "efficientloftr"
 FAMILIES = (EFFICIENT, "lightglue", "superglue")
-# The sides of an image in the input are multiples of this.
+# By family: the sides of an image in the network's input are multiples of this.
 STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
 # Size of a cell of EfficientLoFTR's coarse features.
 CELL_PX = 8

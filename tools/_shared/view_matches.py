@@ -45,7 +45,7 @@ EQUAL: Mapping[str, float] = {"sift": 0.1, "orb": 16.0}
 ENOUGH = 60
 # Long side of the frame in which geometry is fitted, so that tolerances are shares of the image.
 FRAME_PX = 640.0
-# Features this near to a removed mark come from the mark or from what was painted over it.
+# Features within this distance of a removed mark come from the mark or from what was painted over it.
 MARK_REACH_PX = 3
 
 

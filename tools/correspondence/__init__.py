@@ -147,7 +147,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
     choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
     if point is not None:
         position = (point.x, point.y)
-        # In a picture that repeats itself, only its border tells equal places apart.
+        # In a picture that repeats itself, only the border distinguishes equal places.
         repeated = all(map(repeats, request.images))
 
         def compare() -> Sequence[float]:
@@ -260,7 +260,7 @@ class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
 
 
 def marker_arguments(_: CorrespondenceArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for all drawn points."""
+    """Return the markers tool's arguments, which request all drawn points."""
     # The letters differ between the two images, so none is named.
     return {"labels": [], "kind": "point"}
 

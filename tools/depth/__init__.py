@@ -107,7 +107,7 @@ SHOWS_NOTHING = "Basis: the picture shows nothing but flat colours or noise."
 
 
 def spots_of(request: Request[DepthArgs]) -> list[Spot]:
-    """Return the given points, else those found by the markers tool (only labelled ones if any exist).
+    """Return the given points, else those found by the markers tool; if some of these have labels, only those.
 
     Raises:
         ToolError: a given point is outside the image, or no drawn point has the given letter.

@@ -279,7 +279,7 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
     return None if specialist_answer is None else replace(specialist_answer, sure=confidence, on_card=False)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 

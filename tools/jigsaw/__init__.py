@@ -36,7 +36,7 @@ from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
 # Distance of a point from the seam, in patches: far enough to be outside a patch that the seam cuts.
 STEP = 1.0
-# Points along each seam.
+# Number of sample points along each seam.
 PLACES = 16
 # Lead in mean cosine at which the confidence in the second opinion has gained 63 % of its range; an assumption, not
 # measured.
@@ -95,7 +95,7 @@ DARK_FRACTION = 0.98
 # Margin at which the confidence in a unanimous vote has gained 63 % of its range; set on generated puzzles
 # (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
-# Factor on the confidence gain if one of the three costs prefers another candidate.
+# Factor on how far the confidence rises if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
 # Minimum confidence of the vote that needs no second opinion. On all 75 val items, trimmed or not, the vote's
 # confidence is above 0.97.
@@ -142,8 +142,8 @@ VISIBLE = 1.3
 BY_CHANCE = 0.85
 # Smallest step across a seam with shifted lines, in L*a*b* units, at which the lines have more than one colour.
 ONE_COLOUR = 1.0
-# Step ratio above which a seam is an edge. It is at most 2.9 for the right piece of generated puzzles, trimmed by up to
-# 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
+# Step ratio above which a seam is an edge. The ratio is at most 2.9 for the right piece of generated puzzles, trimmed
+# by up to 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
 # Step ratio from which a seam is doubtful. The confidence falls from here to `CONTINUES`, above which the seam is an
 # edge.

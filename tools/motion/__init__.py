@@ -201,7 +201,7 @@ def solve(request: Request[MotionArgs], _: tuple[MatchView, MatchView], matches:
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
     motion = best_motion(matches, sizes[0], sizes[1], ratios)
     verdict = judge(motion, len(matches))
-    # A geometry without a direction has no reliable rotation either: for two equal images it would be 180 degrees.
+    # A geometry without a direction has no reliable rotation either: two equal images would give 180 degrees.
     reliable = motion if verdict.degenerate is None else None
     data: dict[str, Json] = {
         "moved": verdict.moved,

@@ -60,7 +60,7 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
     return SpecialistAnswer(json.dumps(plan), location.tool, location.finding, sure=location.sure)
 
 
-# By kind of prompt.
+# Rules by kind of prompt.
 RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
 
 

@@ -36,7 +36,7 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     return await nearest_rank(prompt, ctx, box)
 
 
-# By question type.
+# Rules by question type.
 RULES: Mapping[str, Rule] = {"Q5": more_salient_name, "Q7": rank_of_name}
 
 

@@ -63,7 +63,7 @@ async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return None if best is None else say(("yes", "no")[best], "attributes", finding)
 
 
-# By kind of question.
+# Rules by kind of question.
 RULES: Mapping[str, Rule] = {"single": one_of, "yes_no": yes_no}
 
 

@@ -50,7 +50,7 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 
 @asks("saliency")
 async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q3: order the boxes from the most to the least salient; it is right only if every pair of neighbours is right."""
+    """Q3: order the boxes from the most to the least salient; the order is right only if all neighbouring pairs are."""
     order, finding = await _ranked_choices(prompt, ctx)
     refuse_tie(finding, range(len(order) - 1))
     certainty = finding.confidence ** (len(order) - 1)
@@ -86,7 +86,7 @@ async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer
     return await _most_salient_path(prompt, ctx, spots, MAX_SURE_LENGTH)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {
     "Q1": most_salient_box,
     "Q2": number_of_objects,

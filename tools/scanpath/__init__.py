@@ -272,7 +272,7 @@ async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return SpecialistAnswer(answer, "scanpath", finding)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"Q9": scanpath, "Q12": scanpath}
 
 

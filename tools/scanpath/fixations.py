@@ -35,7 +35,7 @@ LEAK = 0.5
 # Spread, in degrees, of the area in which a fixation lowers the priority, and the strength of this effect: eyes scan an
 # area for a while and then move on (Tatler and Vincent 2008).
 SATED_DEG, SATED = 6.0, 0.25
-# Standard deviation of a viewer's map around the common one; a seed represents a viewer.
+# Standard deviation of a viewer's map around the map common to all viewers; a seed represents a viewer.
 NOISE = 0.03
 # Mean duration of a fixation on a photograph (Cronin et al. 2020); the spread of its logarithm is set by hand.
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45

@@ -206,7 +206,7 @@ def outline(mask: Mask) -> list[Json]:
 
 
 def marker_arguments(args: SegmentationArgs) -> Mapping[str, Json] | None:
-    """Return arguments that ask for the points given only by letter."""
+    """Return the markers tool's arguments, which request the points given only by letter."""
     labels = marker_labels((*args.points, *args.away))
     return {"labels": labels, "kind": "point"} if labels else None
 

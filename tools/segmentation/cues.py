@@ -106,7 +106,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
 
 
 class _View:
-    """A shrunk window of the image, with the prompt in its pixels; `ends`: sides at which the image ends, too."""
+    """A shrunk window of the image, with the prompt in its pixels; `ends`: the sides that are sides of the image."""
 
     def __init__(
         self,

@@ -88,5 +88,5 @@ BY_TEXT: Final = RuleByText(
     name_of,
 )
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"by_text": BY_TEXT}
