@@ -90,7 +90,7 @@ class Kind:
 
 
 def raised(right: Floats, gain: float) -> Floats:
-    """Return the probability of a right row for a solver that also knows a share `gain` of the rest."""
+    """Return the probabilities of right rows after a share `gain` of the wrong rows has become right."""
     return right + gain * (1 - right)
 
 

@@ -135,7 +135,7 @@ def sentences_of(comparison: Comparison) -> dict[str, str]:
 
 
 def changed(rng: np.random.Generator, right: Right, up: float, down: float) -> Right:
-    """Return the answers after a share `up` of all turned right and a share `down` of all turned wrong, if possible."""
+    """Return the answers after turning wrong ones right (a share `up` of all answers) and right ones wrong (`down`)."""
     draws, share = rng.random(len(right)), float(right.mean())
     return np.where(right, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
 
@@ -177,14 +177,14 @@ def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
-    """If calls are independent of what is right alone, a difference is asserted in at most about 5 % of draws."""
+    """Calls are independent of what the model gets right alone: at most about 5 % of draws assert a difference."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     solvers = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone)}
     return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
 
 
 def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """The conclusion says that no gain is detectable only if the model is right on all questions."""
+    """Only for a model that is right on all questions may the conclusion say that it leaves no room for a gain."""
     values, unsure = np.ones(60, bool), rng.random(60) < 0.5
     results = []
     for name, alone in (("sure", values), ("unsure", unsure)):

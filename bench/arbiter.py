@@ -63,7 +63,10 @@ def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[b
 
 
 def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Fit a logistic regression of which part is right on disagreements, by task and the tool's log-odds."""
+    """Return, for each question, whether a logistic regression prefers the tool, from the task and the tool's log-odds.
+
+    It is fitted on the questions that only one of tool and MLLM answered correctly.
+    """
     tasks = sorted({item.task for item in (*expected, *request)})
 
     def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:

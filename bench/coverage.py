@@ -48,7 +48,7 @@ class Design:
 
     @property
     def how(self) -> Combine:
-        """Macro over several strata, else the plain ratio."""
+        """How rows are combined: a mean over strata if there are several, else a plain ratio."""
         return "mean_of_ratios" if len(self.strata) > 1 else "ratio"
 
     def sizes(self, rng: np.random.Generator) -> Counts:

@@ -49,7 +49,7 @@ class Design:
 
     @property
     def how(self) -> Combine:
-        """A mean over several tasks."""
+        """How questions are combined: a mean over tasks if there are several, else a plain ratio."""
         return "mean_of_ratios" if len(self.sizes) > 1 else "ratio"
 
 
@@ -177,7 +177,7 @@ def coverage(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a Markdown table for each model, then the range over the regular estimates of all."""
+    """Print a Markdown table for each model, then the range over the regular estimates of all models."""
     flags = options(__doc__, {"--simulations": 100, "--seed": 0}, arguments)
     print(f"{flags.simulations:,} simulations a design, seed {flags.seed}, nominal 95 %; in brackets: not regular")
     regular, others = [], []

@@ -94,7 +94,7 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
     if view is not None or row.get("given"):
         previous, _, answer = row["turns"][-1]["content"].rpartition("\n")
         answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if previous else 0
-        # A text that is given is random, so the question does not determine it, and it is not learnt.
+        # A drill's text is random, so the question does not determine it, and only the answer is learnt.
         weights[start + 1 : stop - answered] = 0.0 if row.get("given") else SAID_WEIGHT
         weights[stop - answered : stop] = ANSWER_WEIGHT
     return Lesson(ids, weights, pictures_of(row), view)

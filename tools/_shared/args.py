@@ -80,7 +80,7 @@ class Spot(NamedTuple):
 
 
 def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding], size: tuple[int, int]) -> list[Spot]:
-    """Return the points of the arguments, else the drawn points; if some of these have labels, only those.
+    """Return the points of the arguments; without any, the drawn points (if some are labelled, only those).
 
     Args:
         tool: name of the calling tool, for errors.

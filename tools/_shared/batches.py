@@ -25,7 +25,7 @@ def by_shape(tensors: Sequence[Any], most: int = MAX_AT_ONCE) -> list[list[int]]
 
 
 def by_form(forms: Sequence[Hashable], most: int) -> list[list[int]]:
-    """Group the indices of equal forms, at most `most` per group."""
+    """Group the indices of items with equal forms, at most `most` per group."""
     places: dict[Hashable, list[int]] = {}
     for place, form in enumerate(forms):
         places.setdefault(form, []).append(place)

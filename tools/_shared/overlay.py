@@ -37,7 +37,7 @@ PICTURE_SHARE = 0.4
 # Weight of a mask's colour over the image.
 TINT = 0.45
 TINT_ROWS = 32
-# Capitals of 8 px: smaller ones are illegible, so longer text is wrapped or cut.
+# Font size of capitals 8 px high. Smaller ones are illegible, so text that does not fit is wrapped or cut.
 MIN_FONT = 0.36
 A_LITTLE_SMALLER = 0.8
 # Largest share of the height for a legend of several lines.
@@ -69,7 +69,7 @@ class Overlay:
             font = min(self._font, max(MIN_FONT, (self.width - 8) / max(1, extent(name, 1.0)[0])))
             text = _shortened(name, font, self.width - 8)
             width, height = extent(text, font)
-            # Text on a black strip, its lower left corner at (x, y), moved into the image.
+            # Move the text's lower left corner (x, y) so that its black strip is inside the image.
             x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
             # Move the text down while it touches a name in `rows`.
             while y + height < self.height - 4 and any(

@@ -158,8 +158,9 @@ class Patches(NamedTuple):
 def structure(pixels: Pixels | Values) -> float:
     """Return the distance of the most different part of an RGB image (H, W, 3) from the median of all parts.
 
-    The distance is in mean colour, less an even gradient, or in strength of texture, in standard deviations predicted
-    from the grain; it is 0 for one colour, and for a side below `MIN_SIDE_PX`.
+    The parts are compared by mean colour, after an even gradient is subtracted, and by strength of texture. The unit is
+    the standard deviation predicted from the grain. The distance is 0 for one colour, and for a side below
+    `MIN_SIDE_PX`.
     """
     import cv2
 
@@ -236,7 +237,7 @@ def shows_something(pixels: Pixels) -> bool:
 
 
 def has_edges(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) has edges of things or of an even pattern, not only of noise or JPEG."""
+    """Return whether an RGB image (H, W, 3) has edges of things or an even pattern, not only noise or JPEG blocks."""
     if min(pixels.shape[:2]) < MIN_SIDE_PX:
         return False
     return step_kurtosis(pixels) > NO_EDGE_KURTOSIS and not is_only_blocks(pixels)

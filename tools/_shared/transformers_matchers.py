@@ -53,8 +53,8 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tens
     points = []
     for place in range(len(coarse)):
         cells, scores = coarse_matches(coarse[place], config)
-        # The windows of all cells take much memory, so pairs are refined one by one; the network itself decodes no
-        # batches.
+        # Refine one pair at a time, because the windows of all cells take much memory, and because the network's own
+        # code cannot decode a batch.
         layers = [layer[2 * place : 2 * place + 2] for layer in residual]
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)

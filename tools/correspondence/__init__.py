@@ -161,7 +161,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
 
         ranked = [] if repeated else transfers(position, matches, sizes)
         choice = choose(ranked, compare, candidates, float(np.hypot(*sizes[1])))
-        # If a mark may be misplaced, the choice becomes a guess among the candidates.
+        # If a mark may be misplaced, the confidence approaches that of a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
         chance = 1 / max(2, len(candidates))
         confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence

@@ -35,7 +35,7 @@ WORD = "REF"
 # Number of candidates that are compared at once, few enough to stay in the processor's cache.
 PART = 1024
 # Bounds of the float32 error of a product of a template and grey levels, and of a correlation from `_correlations`. For
-# up to 26 x 12 grey levels, a vector shorter than 2300, products differ by less than 0.05 whatever the order of the
+# up to 26 x 12 grey levels, a vector of a norm below 2300, products differ by less than 0.05 whatever the order of the
 # sums.
 PRODUCT_ERROR, CORRELATION_ERROR = 0.05, 1e-4
 

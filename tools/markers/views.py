@@ -1,4 +1,4 @@
-"""Search an image for drawn marks at its own size, enlarged, shrunk and brightened, because copies have any size.
+"""Search an image for drawn marks at its own size, enlarged, shrunk and brightened, because copies may have any size.
 
 The finder recognises letters about 11 px high, white on black. If some marks are not certain at the image's own size,
 the views in which the letters read best are searched as well.

@@ -37,7 +37,7 @@ class Motion:
     `rotation` (3, 3) maps directions of the first camera to the second's; `centre` (3,) is the unit vector from the
     first camera to the second in the first one's frame. `inliers` fit the epipolar geometry and `in_front_0_1` is their
     share in front of both cameras. `parallax` is the median shift left after a pure rotation and `shift` the full
-    median shift, both in 640ths (`FRAME_PX`) of the long side. `kept` (N,) marks the inliers among the matches,
+    median shift, both in 640ths (`FRAME_PX`) of the long side. `kept` (N,) marks the inliers among the matches;
     `focal_ratio` is the assumed focal length over the longer side.
 
     `off_plane` counts the inliers that one homography of all matches does not explain: only they determine the

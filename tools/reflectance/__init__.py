@@ -140,7 +140,7 @@ DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
 # finer than the networks' resolution. The value is an assumption, not measured.
 SAME_LOG_RATIO = 0.25
 SURE_LOG_RATIO = 0.5
-# Range of the log albedos of an image below which the network tells no surfaces apart.
+# Range of the log albedos of an image below which the network does not tell surfaces apart.
 NO_RELIEF = 0.01
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 
