@@ -1,4 +1,4 @@
-"""The simulation behind the coverage of the decomposition: its truths, and a few seeds that guard the intervals."""
+"""The simulation of the decomposition's coverage: the true values add up, and intervals of a few seeds contain them."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""The script that mutates the code that decides numbers: its targets exist, and it parses mutmut's counts."""
+"""The script that mutates the code that computes results: its targets exist, and it parses mutmut's counts."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Controls in a full run: perfect tools make a competent model right, blank or shuffled ones add nothing.
+"""Controls in a full run: with perfect tools a competent model is right; blank or shuffled tool outputs add nothing.
 
 The questions are generated and their answers known; the model of these tests knows how each of three tools words its
 output, and guesses if no tool gives one. The rest is the real path: data on disk, plan, run, scores,
@@ -75,7 +75,7 @@ class Competent(Scripted):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ResolvedRun]]:
-    """One run per kind of tool output on the same questions; the real one also asks the MLLM alone."""
+    """One run per kind of tool output on the same questions; the run with real outputs also asks the MLLM alone."""
     folder = tmp_path_factory.mktemp("controls")
     write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
     with pytest.MonkeyPatch.context() as patch:

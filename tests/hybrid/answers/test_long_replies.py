@@ -80,7 +80,7 @@ def every_parser(text: str) -> None:
 
 
 def others(text: str) -> None:
-    """Other readers: the authors' own rules, and the parsers of replies that are not answers."""
+    """Apply the other readers: the authors' own rules, and the parsers of replies that are not answers."""
     for official in (official_views, official_continue, official_part, yes_no_rule, read_options, calls_in):
         official(text)
     assert {*official_part(text), *(official_keep_shift(text, (1, 2)) or ())} <= PARTS

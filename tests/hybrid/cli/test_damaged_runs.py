@@ -15,7 +15,7 @@ pytestmark = pytest.mark.system  # the command makes the run that is damaged, wi
 
 @pytest.fixture(scope="module")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder for the run and its home, which the first test makes."""
+    """Folder in which the first test makes the run and its home."""
     return tmp_path_factory.mktemp("made")
 
 

@@ -39,7 +39,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     record = json.loads(first.out)
     assert len({run["run"] for run in record["runs"]}) == 4
     assert [run["chosen"]["tool-output"] for run in record["runs"]] == ["real", "blank", "real", "blank"]
-    # The model affects the MLLM alone, the tool output the specialist, and both affect the arbiter.
+    # The solver `mllm` depends on the model, `specialist` depends on the tool output, and `arbiter` depends on both.
     values = [("arbiter", "mllm", "specialist"), ("arbiter", "specialist"), ("arbiter", "mllm"), ("arbiter",)]
     assert [tuple(run["solvers"]) for run in record["runs"]] == values
     folders = [run["run"] for run in record["runs"]]

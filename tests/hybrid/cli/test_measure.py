@@ -298,7 +298,7 @@ def test_paths_are_compared_in_pixels_of_the_picture(tmp_path: Path) -> None:
     rows = {row.metric: row.value for row in measured.rows}
     # The angle is 45 degrees on a square, and less on a picture that is wider than high.
     assert rows["MultiMatch direction"] == pytest.approx(1 - math.atan2(SIZE[1], SIZE[0]) / math.pi)
-    # Saccades of 32 and 40 px, on a diagonal of 200 px.
+    # The saccades are 32 and 40 px long, and the diagonal is 200 px.
     assert rows["MultiMatch length"] == pytest.approx(1 - 8 / 200)
     assert gaze.as_json(measured)["multimatch_frames_px"] == {"160x120": 1}
     assert "MultiMatch in pixels of each picture: 160x120 (1)" in gaze_table("", measured).notes

@@ -253,7 +253,8 @@ def test_a_link_is_replaced_unless_it_is_an_open_file(tmp_path: Path) -> None:
 
 @pytest.mark.system
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:
-    """Run in a separate process that may write no file above 1 kB, like a quota or a full disk."""
+    """A failed write leaves the old file unchanged and names it. The code runs in a process that may write no file
+    above 1 kB, like a quota or a full disk."""
     target = tmp_path / "kept.json"
     target.write_bytes(b"before")
     code = (

@@ -148,7 +148,7 @@ def tiled(width: int, height: int, tile_width: int, tile_height: int) -> bytes:
 
 
 def test_a_tile_has_as_many_pixels_as_a_picture_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tile is decoded in full, however small the picture is."""
+    """The limit of pixels also applies to a tile, which is decoded in full, however small the picture is."""
     data = tiled(30, 20, 32, 48)
     monkeypatch.setattr(images, "MAX_PIXELS", 32 * 48)
     assert images.inspect(data, "q1").width == 30
