@@ -53,7 +53,7 @@ def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def in_the_environment(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Write the same folder; return the environment variable that names it."""
+    """Write a folder with a tool and its helper; return the environment variable that names the folder."""
     in_a_folder(tmp_path)
     return (), {"HYBRID_TOOL_PATH": str(tmp_path / "own")}
 

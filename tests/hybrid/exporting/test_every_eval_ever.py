@@ -98,7 +98,8 @@ def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
 def test_the_check_of_its_authors_takes_it_from_any_folder(
     exported: Callable[..., Any], tmp_path: Path, python: str | None
 ) -> None:
-    """Run in a separate environment. The package requires Python 3.12, but its check also runs on 3.11."""
+    """The authors' check accepts the files from any folder. It runs in a separate environment, also with Python 3.11
+    although the package requires 3.12."""
     if python is None:
         pytest.skip("it needs $PYTHON312, a Python 3.12")
     exported()

@@ -94,7 +94,7 @@ def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None
     manifest = run.manifest
     append(run, *lines[:6])
     assert solver(progress)["finished"] == 6
-    # This run is longer than the first one, and its split has hidden answers.
+    # The second run in the folder is longer than the first one, and its split has hidden answers.
     (run.path / "controller/attempts.jsonl").unlink()
     append(run, *lines[:9])
     command = {"at": "2031-01-01T00:00:00Z", "command": "hybrid run", "commit": None}
@@ -102,7 +102,7 @@ def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None
     state: Any = progress.as_json()
     assert state == RunProgress(run).as_json()
     assert {item["verdict"] for item in state["newest"]} == {"answered"}
-    # A resuming command continues the count.
+    # A command that resumes the run continues the count.
     run.write_manifest({**run.manifest, "commands": [command, {**command, "at": "2031-01-02T00:00:00Z"}]})
     append(run, lines[9])
     assert solver(progress)["finished"] == 10

@@ -320,7 +320,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         assert next(iter(server.batches.values())).state == "cancelling"
         assert server.files == {}
         assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no waiting batch"]
-        # Results that existed before the end are fetched, and the rest is requested again.
+        # Results that existed when the batch was cancelled are fetched; the other requests are sent again.
         server.behaviour.looks = 0
         process = started(config, server)
         process.communicate(timeout=600)

@@ -41,14 +41,14 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def stranger(web: tuple[str, Path]) -> str:
-    """The foreign server before its first call."""
+    """The foreign server, with an empty record of its calls."""
     web[1].write_text("")
     return web[0]
 
 
 @pytest.fixture
 def planned(tmp_path: Path, fakes: Any) -> Planned:
-    """Run a controller on puzzles with queued replies of its model."""
+    """Function that prepares a run of a controller on puzzles, with queued replies of its model."""
     data = fakes.blink_folder(tmp_path / "blink")
 
     def plan(mcp: tuple[str, ...], *replies: AssistantMessage | str, **changes: Any) -> ResolvedRun:
@@ -173,7 +173,8 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
 def test_a_server_that_is_gone_leaves_its_questions_open(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The questions are asked again when the server is back; none is answered without the tool."""
+    """Questions stay open while the server is gone, and are asked again when it is back; none is answered without the
+    tool."""
     server_file = tmp_path / "there.py"
     server_file.write_text(PLAIN.read_text())
     run = planned(

@@ -15,7 +15,7 @@ from tests.tables import cases
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 async def ran(run: ResolvedRun) -> tuple[UnfinishedQuestion, ...]:

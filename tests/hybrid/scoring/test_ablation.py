@@ -161,7 +161,7 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
         "controller [without depth]",
         "controller [only ocr]",
     ]
-    # Runs with the same menu are distinguished as before.
+    # Runs with the same menu are distinguished by their given names.
     same = [entry.solver for entry in unique([scored[0], scored[0]], ["a", "b"])]
     assert same == ["controller (a)", "controller (b)"]
 

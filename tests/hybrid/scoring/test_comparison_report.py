@@ -35,7 +35,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> tupl
 
 @pytest.fixture(scope="module")
 def full_report(paths: tuple[Path, ...]) -> ComparisonReport:
-    """The comparison of these runs with all sections."""
+    """The comparison of a real run and its controls, with all sections."""
     return compare_paths(paths, all=True)
 
 
@@ -172,7 +172,7 @@ def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path
     last = report.blocks()[-1]
     assert last.heading == "What do papers report for the same metrics?"
     assert last.tables[0].notes[0].startswith("As printed: percent, unless a note says fraction.")
-    # Only cells that were measured here, on the same split.
+    # Only published cells of metrics and tasks in this comparison are printed, on the same split.
     assert {name for table in last.tables for name in table.names[1:]} == {
         *("accuracy_macro", "Counting", "Jigsaw", "Relative_Depth")
     }

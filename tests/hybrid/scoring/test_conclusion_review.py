@@ -73,7 +73,8 @@ def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
 
 
 def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
-    # With tools a fifth is unanswered, worth nothing or a half, so equality holds under only one of the rules.
+    # With tools a fifth of the questions is unanswered, which counts as 0 or as a half: equality holds under only one
+    # of these rules.
     result = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
     (row,) = EQUIVALENCE.rows(result)
     assert row.note.endswith("depends on how unanswered questions count")
@@ -327,7 +328,8 @@ def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path:
 
 
 def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Both models gain with certainty: "tools have no significant effect" would be read as the opposite."""
+    """Two models are too few for an interval. Both gain with certainty, so "tools have no significant effect" would be
+    read as the opposite."""
     result = models(synthetic_runs, tmp_path, 24, 48)
     text = sentences(result)
     assert text["pooled.few"] == (

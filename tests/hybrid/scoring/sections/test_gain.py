@@ -1,4 +1,5 @@
-"""The sentence about the parts of a gain depends on which of gain, presence and content are significant after Holm."""
+"""The sentence about the parts of a gain: it depends on whether the gain, the effect of offering tools and that of tool
+output are significant after Holm."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     comparison = compare_paths([tmp_path / "real", tmp_path / "blank"]).comparison
     rows = tuple(SECTION.rows(comparison))
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
-    # For a single task, the interval is -9 to +9.
+    # The interval of a single task would be -9 to +9.
     assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)
 
 

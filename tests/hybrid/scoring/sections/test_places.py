@@ -22,7 +22,8 @@ Request = list[Question]
 
 
 def draw_solvers(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
-    """Questions, some without a call, some about a shared picture, some answered by the MLLM alone."""
+    """Draw questions, some without a call and some about a shared picture, with the answers of the controller and the
+    MLLM alone."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(8, 17))
     request = annotated_questions(rng, size, int(rng.integers(0, 2)) * size // 2)
@@ -115,7 +116,8 @@ CORNER, MIDDLE = Box(0, 0, 100, 100), Box(450, 350, 550, 450)
 
 
 def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
-    """Of 80 questions, 40 have their place in the corner and 40 in the middle; all calls hit their own place.
+    """The chance of two tasks is sampled from calls of both: of 80 questions, 40 have their annotated place in the
+    corner and 40 in the middle, and all calls hit their own place.
 
     Of the 79 other questions, 39 have the same place. Fifty evenly spaced ones contain 24 to 26 of these; the first
     fifty would contain 39 or 40 of the first task.
