@@ -45,7 +45,7 @@ def photo(tmp_path: Path) -> bytes:
 
 @pytest.fixture
 def picture_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
-    """An empty working directory with that picture in it."""
+    """A working directory that contains only the picture `photo`."""
     folder = tmp_path / "here"
     folder.mkdir()
     (folder / "photo.jpg").write_bytes(photo)

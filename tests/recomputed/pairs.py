@@ -29,7 +29,7 @@ BLANK, SHUFFLED = "controller [blank]", "controller [shuffled]"
 
 
 def questions(runs: Runs) -> Iterator[JsonObject]:
-    """Every solver was asked every question."""
+    """Yield the numbers of shared questions of each pair; every solver was asked every question."""
     for a, b in runs.pairs:
         rows = aligned(runs, (a, b))
         total = sum(failed(row[0]) for row in rows)
@@ -299,7 +299,7 @@ def ceiling(runs: Runs) -> Iterator[JsonObject]:
 
 
 def agreement(runs: Runs) -> list[JsonObject]:
-    """Count right and wrong of both solvers of every pair."""
+    """Count the right and wrong answers of both solvers of every pair."""
     return with_holm([row for pair in runs.pairs for row in _agreement(runs, pair)], lambda row: ("all pairs", ()))
 
 
@@ -341,7 +341,8 @@ def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 
 
 def _exact(strata: Sequence[tuple[int, int, int]], count: int) -> float:
-    """Return the probability of all sums of shared mistakes at most as likely as the observed one, margins fixed."""
+    """Return the total probability of all sums of shared mistakes that are at most as likely as the observed one, with
+    fixed margins."""
     chances = {0: 1.0}
     for a, b, n in strata:
         added: dict[int, float] = defaultdict(float)

@@ -283,6 +283,7 @@ def knowledge(runs: Runs) -> Iterator[JsonObject]:
 
 
 def effects(runs: Runs) -> Iterator[JsonObject]:
-    """The synthetic runs have no cell of a study except controls: see tests/hybrid/scoring/sections/test_effects.py."""
+    """Yield nothing: the synthetic runs have no cell of a study except controls. See
+    tests/hybrid/scoring/sections/test_effects.py."""
     del runs
     return iter(())

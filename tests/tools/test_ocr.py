@@ -259,7 +259,8 @@ def test_the_package_reads_a_page_the_same_whichever_way_it_is_turned():
 
 @pytest.mark.system
 def test_the_package_finds_faint_text():
-    """Words 8 levels brighter than their background; none is found with the package's own mean and deviation."""
+    """The reader finds words that are 8 levels brighter than their background. With the package's own mean and
+    deviation it would find none."""
     pytest.importorskip("rapidocr")
     page = np.full((200, 640, 3), 128, np.uint8)
     words = ("MARKET", "GARDEN")

@@ -30,7 +30,7 @@ def ask(backend: GrabCut | LearnedSegmentation, pixels: Pixels, **arguments: obj
 
 
 def test_a_mask_that_ends_where_the_search_does_is_said_to():
-    """A bar through the whole picture has no visible end."""
+    """The output says that a mask ends where the search does: a bar through the whole picture has no visible end."""
     pixels = np.full((160, 900, 3), (170, 150, 120), np.uint8)
     pixels[60:100] = (40, 60, 200)
     pixels = np.clip(pixels + np.random.default_rng(0).integers(-12, 13, pixels.shape), 0, 255).astype(np.uint8)

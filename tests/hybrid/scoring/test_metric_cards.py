@@ -30,7 +30,7 @@ from tests.tables import cases
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 # Benchmarks that the default selection tests.
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
-# Settings that together print every metric; defaults if nothing is given.
+# Settings that together print every metric, by benchmark; a benchmark without an entry has its defaults.
 SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "actiview": (
         *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),

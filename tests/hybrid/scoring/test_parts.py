@@ -1,4 +1,4 @@
-"""The rows of a statistic over shared questions: over those with a verdict, next to all that both solvers have."""
+"""Rows of a statistic over the shared questions that have a verdict, next to all questions that both solvers have."""
 
 from pathlib import Path
 from typing import Any

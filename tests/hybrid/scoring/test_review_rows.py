@@ -47,7 +47,8 @@ def of_others(rows: Sequence[Result]) -> list[Result]:
 
 @dataclass(frozen=True)
 class SectionRows:
-    """What the sentences read of a comparison: rows by section, and the claim about each pair of 40 questions."""
+    """Stand-in for a comparison, with what the sentences read: rows by section, and the claim about each pair of 40
+    questions."""
 
     by_section: Mapping[str, Sequence[Result]]
     claim: str = "open"

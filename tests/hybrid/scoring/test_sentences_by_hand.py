@@ -141,7 +141,7 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
         ({}, "", False, ("The specialists alone have accuracy 0.510", "")),
         ({}, "accuracy", False, ("The specialists alone score 0.510", "")),
         ({"right": (20, 10)}, "accuracy", False, ("The specialists alone get 20 of 40 right", "")),
-        # The solver's own value is in these words if no later words have the size of its lead.
+        # The words contain the solver's own value if no later words state the size of its lead.
         ({"open": True}, "accuracy", False, ("The specialists alone score 0.510, with tools 0.250", "")),
         (
             {"right": (20, 10), "open": True},
@@ -290,7 +290,7 @@ def test_a_tested_effect_of_tool_output_has_a_sign(
     [
         ({"a": 0.5, "b": 0.4}, {"a"}, ""),
         ({"a": 0.5, "b": 0.6}, {"a"}, "b, 0.600"),
-        # Values that are equal up to rounding share the place.
+        # Values that are equal up to rounding share the first place.
         ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"a"}, "a, b, 0.600"),
         ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"b", "a"}, ""),
         ({"a": 0.6, "b": 0.6, "c": 0.5}, {"a", "b", "c"}, "a, b, 0.600"),
@@ -321,7 +321,8 @@ def coverage_notes(**answers: str) -> dict[str, str]:
 
 
 def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
-    """Several specialists differ in what they answer; the model alone and a specialist that answers all have none."""
+    """Each specialist has a note with its value on the questions that it answers. The model alone and a specialist that
+    answers all questions have no note."""
     assert coverage_notes(depth="10r6w24a", sizes="18r2w20u", mllm="28r2w10a") == {
         "depth": "depth answers 16 of 40 questions, on these with 0.625; over all, ",
         "sizes": "sizes answers 20 of 40 questions, on these with 0.900; over all, ",
@@ -331,7 +332,8 @@ def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
 
 
 def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
-    # 20 and 15 answers to 25 questions: 15 are right, 5 in one of two repetitions, and 5 wrong.
+    # The repetitions answer 20 and 15 questions, 25 in all: 15 are right whenever they are answered, 5 are right in one
+    # of two repetitions, and 5 are wrong.
     repeated = {"specialist": "20r20a1f", "specialist@2": "10a5r10w15a1f"}
     assert coverage_notes(**repeated)["specialist"] == (
         "specialist answers 17.5 of 40 questions (mean of 2 repetitions), on these with 0.700; over all, "
@@ -432,7 +434,7 @@ A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b=
 
 
 def lead_over(name: str, **changes: Any) -> Result:
-    """Return a difference between the best solver, as a, and another one that is 30 points behind it."""
+    """Return a difference between the best solver, as `a`, and another one that is 30 points behind it."""
     return replace(row(-0.3, (-0.4, -0.2), a="best", b=name), **changes)
 
 

@@ -80,7 +80,7 @@ class Backend:
         self.sizes: list[tuple[int, ...]] = []
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
+        """Do nothing, because nothing is loaded."""
 
     def run(self, requests: Sequence[Request[Args]]) -> list[Evidence]:
         import torch

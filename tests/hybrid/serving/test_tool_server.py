@@ -83,7 +83,7 @@ class Place:
         ]
 
     def loads(self) -> list[int]:
-        """Return the process of each load, in order."""
+        """Return the process id of each load, in order."""
         file = self.weights.parent / "loads"
         return [int(text) for text in file.read_text().split()] if file.exists() else []
 
@@ -95,7 +95,7 @@ def hybrid(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def facts_now() -> ServerFacts:
-    """Return what the server says of itself."""
+    """Return the facts that the running server reports about itself."""
     connection = connect()
     assert connection is not None
     connection[0].close()
@@ -201,7 +201,7 @@ def make() -> Iterator[Make]:
 
 
 async def ask(service: CachedTools, fakes: Any, rows: Sequence[dict[str, Any]], name: str = "net_one") -> list[Finding]:
-    """Return the outputs, all asked at once."""
+    """Call the tool with all rows of arguments at the same time; return the outputs."""
     tool, refs = load("tools", name), fakes.refs(service.store, 1)
     return list(await asyncio.gather(*(service.call(tool, tool.parse(args), refs, 7) for args in rows)))
 
@@ -299,7 +299,7 @@ DIFFERENCES = {
 
 
 def change(what: str, server: Place, patch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Make a difference; returns options of a run."""
+    """Create this difference between the server and a new run; return options of the run."""
     if what == "variable":
         patch.setenv("HIP_VISIBLE_DEVICES", "3")
     elif what == "other weights":

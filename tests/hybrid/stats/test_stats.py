@@ -255,7 +255,8 @@ def swapped_p(a: Sums, b: Sums) -> float:
 
 
 def unconditional_p(helped: int, harmed: int, questions: int) -> float:
-    """Return the greatest probability, over the share of questions that differ, of tables at least as extreme."""
+    """Return the probability of tables at least as extreme, for the share of differing questions that makes it
+    greatest."""
     if helped == harmed:
         return 1.0
     far = abs(helped - harmed) / math.sqrt(helped + harmed) - 1e-9

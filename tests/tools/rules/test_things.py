@@ -104,7 +104,7 @@ async def test_depth_is_asked_at_what_was_detected(service: Callable[..., Cached
     args = {"subject": "person", "reference": "person"}
     behind_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
     assert behind_finding.data["degree_0_1"] is not None
-    # Relation, detection, depth and the marks that depth removes.
+    # Four outputs were computed: relation, detection, depth and the marks that depth removes.
     assert shared.computed == 4
     beside_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
     assert shared.computed == 5
