@@ -62,7 +62,7 @@ settings.load_profile("house")
 # For `bench.mutants`, which only needs to know whether a test fails: a failing example is not simplified.
 settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.generate])
 
-# A failed assert in a helper shows both sides, as in a test.
+# A failed assert in a helper shows both of its sides, like one in a test.
 pytest.register_assert_rewrite("tests.recomputed")
 
 # Under `nohup` SIGHUP is ignored, and processes that tests start would inherit that.
@@ -100,7 +100,7 @@ def _see(event: str, args: tuple[object, ...]) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip a file whose tests are all left out, unless it is named or another selection is made with `-m`.
+    """Skip a file whose tests are all left out, unless the command line names it or selects other tests with `-m`.
 
     Such a file is not imported, as its libraries take up to 3 s of CPU time.
     """
@@ -250,7 +250,8 @@ def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def folders(drawings: Path) -> Callable[..., Path]:
-    """Return a folder with generated questions for every task of a benchmark, one per task by default; read-only."""
+    """Function that returns a folder with generated questions for every task of a benchmark, by default one per task;
+    read-only."""
 
     def folder(name: str, per_task: int = 1) -> Path:
         benchmark = load("hybrid.benchmarks", name)

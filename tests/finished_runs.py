@@ -21,7 +21,7 @@ class Ended:
 
     @property
     def report(self) -> dict[str, Any]:
-        """Return the object that `--json` printed for its only solver."""
+        """Return the object that `--json` printed for the command's only solver."""
         (solver,) = json.loads(self.out)["solvers"].values()
         return dict(solver)
 

@@ -1,5 +1,5 @@
-"""Words that no text for a model may contain: they refer to a benchmark, its data, results on it, or this project's
-code.
+"""Words that no text for a model may contain: they refer to a benchmark, its data, results on it, or how this project
+is made.
 
 Tests get it as the fixture `forbidden_words`.
 """

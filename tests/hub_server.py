@@ -49,7 +49,7 @@ class HubServer:
     url: str = ""
     # Data sets and models by id; no data set has the id of a model.
     sets: dict[str, DataSet] = field(default_factory=dict)
-    # `cut` ends the connection in the middle of the content; a number is an HTTP error of that status.
+    # `cut` ends the connection in the middle of the content; a number is the status of an HTTP error.
     faults: deque[str] = field(default_factory=deque)
     # Whether every response is a 503.
     down: bool = False

@@ -53,7 +53,7 @@ class Block:
 
     language: str
     text: str
-    # Line of the page, from 1, with its fence.
+    # Line of the page that has the block's opening fence, counted from 1.
     line: int
     # File that its text is written to.
     file: str | None = None

@@ -88,8 +88,8 @@ def write(
         folder: parent of the runs `BENCHMARK`, `BENCHMARK-blank` and `BENCHMARK-shuffled`.
         benchmark: `blink`, with `size` questions in each of three tasks, or `mvp_bench`, with `size` pairs of pictures
             and two yes/no questions about each.
-        size: see there.
-        seed: of everything that is random.
+        size: number of questions per task, or of pairs; see `benchmark`.
+        seed: seed of everything that is random.
         failed: number of questions that the controller of the real run did not finish.
         repeats: how often the MLLM alone was asked everything, as `mllm`, `mllm@2`, ...
         samples: number of samples of each reply of the MLLM alone that were voted on.
@@ -367,7 +367,7 @@ def _model(text: str, *, is_called: bool = False) -> Step:
 
 
 def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple[Step, ...]:
-    """Draw mostly the one call that the rule would make, and sometimes each deviation."""
+    """Usually draw the one call that the rule would make, and sometimes one of the deviations."""
     right = _tool(question, finding)
     return rng.choices(
         (

@@ -1,4 +1,4 @@
-"""Every claim of the README that can be run."""
+"""Tests of every claim of the README that can be run."""
 
 import importlib
 import re

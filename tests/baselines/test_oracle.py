@@ -1,4 +1,4 @@
-"""The oracle control in full runs: with perfect tools the specialist is right wherever its rule calls one."""
+"""The oracle control in full runs: with perfect tools the specialist is right wherever its rule calls a tool."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The page of reproduced cells: the output of the command, and what can be checked without the data."""
+"""The page of reproduced cells contains the command's output; some of its cells can be checked without the data."""
 
 import csv
 from collections import Counter

@@ -106,7 +106,7 @@ class Adversary:
 
 @pytest.fixture
 def adversary() -> Iterator[Adversary]:
-    """The server, running."""
+    """Yield the running server."""
     item = Adversary()
     with listening(item.server):
         yield item
@@ -151,7 +151,7 @@ class Asker:
         return blink.score(self.question, (Exchange(self.prompt, reply),), ScoreOptions())
 
     def faults(self, reply: Reply) -> dict[Fault, int]:
-        """Count each fault in the steps."""
+        """Count the faults in the reply's steps, by kind."""
         return dict(Counter(step.fault for step in reply.steps if step.fault))
 
     def exact(self, reply: Reply) -> None:
@@ -203,5 +203,5 @@ def tool_call() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def raw() -> type[Raw]:
-    """Return the class `Raw`, a reply that the server sends exactly."""
+    """Return the class `Raw`, a reply that the server sends unchanged."""
     return Raw

@@ -34,7 +34,7 @@ TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth":
 PER_TASK = 6
 CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
 MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
-# Outputs of a perfect tool, and of jigsaw, depth and motion if they are certain.
+# Patterns of a perfect tool's outputs, and of the outputs of jigsaw, depth and motion if these tools are certain.
 NAMES_A_CHOICE = (
     r"^The evidence favours \((\w)\)",
     r"^Image (\d) continues",
@@ -84,7 +84,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Resolve
 
 
 def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
-    """Return a finished run."""
+    """Finish a run whose tools return this kind of output; return the run."""
     config = RunConfig(
         "blink",
         ("controller", "mllm") if mode == "real" else ("controller",),
@@ -126,7 +126,7 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 
 @pytest.mark.system
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
-    """After all controls the real outputs come from the cache unchanged."""
+    """A real run after all controls gets the real outputs from the cache, unchanged."""
     previous = finding_texts(runs["real"])
     plan = prepare(replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6))
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))

@@ -154,7 +154,7 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
         for place, item in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
             cell(item, 10 * number + place, vars(main))
         codes.append(object_code(main.Mine))
-    # The rest of its cell and a secret are not part of its code.
+    # The rest of the cell and a secret are not part of the object's code.
     assert codes[0] == codes[1]
     assert len({*codes}) == 3
 

@@ -226,7 +226,8 @@ def noninferior(runs: Runs) -> Iterator[JsonObject]:
 
 
 def gain(runs: Runs) -> list[JsonObject]:
-    """Compute the parts on the questions of alone, blank and hybrid; the shuffled control on those of both controls."""
+    """Compute the parts on the questions that alone, blank and hybrid share, and the shuffled control on those that
+    both controls share."""
     parts = {"gain": (0, 2), "presence": (0, 1), "content": (1, 2)}
     rows = [
         *_parts(runs, (ALONE, BLANK, HYBRID), parts),

@@ -84,7 +84,8 @@ def equivalence(runs: Runs) -> list[JsonObject]:
 
 
 def selection(runs: Runs) -> list[JsonObject]:
-    """Compute calls by whether the MLLM alone is right; compare outputs with blank tools by calls, also by task."""
+    """Compute how calls depend on whether the MLLM alone is right; compare outputs with blank tools by calls, also by
+    task."""
     values = [*_calls_by_right(runs), *_by_calls(runs)]
     return with_holm(values, lambda row: (row["quantity"], "group" in row))
 

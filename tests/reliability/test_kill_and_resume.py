@@ -89,7 +89,7 @@ def wait_until_still(server: FaultyServer) -> int:
 def test_a_killed_run_of_weights_in_this_process_goes_on(
     tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
-    """The model has no server: finished answers are kept, and each question is answered once."""
+    """A killed run of a model without a server keeps its finished answers, and answers each question once."""
     pytest.importorskip("torch", reason="the extra `local` is not installed")
     from bench._tiny_qwen import teach
 

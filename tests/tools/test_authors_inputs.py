@@ -294,7 +294,7 @@ def test_the_page_states_the_numbers_of_a_row(name: str):
     _, _, _, our_rule, source = cells
     for stated in ROWS[name]["stated"]:
         assert stated in our_rule, (name, stated)
-    # A repository at a commit, or the statement that it was not read.
+    # A source is a repository at a commit, or the statement that the authors' code was not read.
     assert re.search(r"[\w.-]+/[\w.-]+@[0-9a-f]{7} `", source) or "authors' code not read" in source
 
 

@@ -154,7 +154,7 @@ def draw_images(task: str) -> tuple[Pixels, ...]:
 
 
 def plain(stored: ImageStore, name: str) -> list[ImageRef]:
-    """Images that suit the tool."""
+    """Return images that suit the tool."""
     count = max(1, load("tools", name).card.images[0])
     pictures = draw_images(TASKS.get(name, "Relative_Depth"))
     values = [pictures[place % len(pictures)] for place in range(count)]

@@ -126,7 +126,7 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Checkpo
     inputs = loaded.processor(
         images=Image.fromarray(pixels), return_tensors="pt", **(prompts if family == "owlv2" else {})
     )
-    # The input itself differs for two families: test_network_inputs.py.
+    # The input itself differs for two families (see test_network_inputs.py).
     inputs = {**inputs, **detector.prepare(pixels, names).image}
     with torch.inference_mode():
         outputs = loaded.model(**inputs)

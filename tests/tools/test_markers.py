@@ -53,7 +53,8 @@ def test_generated_boxes_are_found_with_their_letters() -> None:
 
 
 def box_errors(sample: Sequence[LabelledBox], marks: Marks) -> list[float]:
-    """Return the largest distance of a side for each drawn box, in pixels; infinite if its colour was not found."""
+    """Return, for each drawn box, the largest distance of one of its sides in pixels; infinite if its colour was not
+    found."""
     mapping = {(mark.label, mark.color): mark.box_px for mark in marks.boxes}
     rows = [(mapping.get((item.label, item.color)), item.box) for item in sample]
     return [
@@ -258,7 +259,8 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:
-    """Return the visible part of the circle of radius 5 px around a mark that is redder than green and blue."""
+    """Return the share of pixels, on the visible part of a circle of radius 5 px around a mark, that are clearly
+    red."""
     angles = np.arange(24) * (2 * np.pi / 24)
     columns = np.rint(mark.x + 5 * np.cos(angles)).astype(int)
     rows = np.rint(mark.y + 5 * np.sin(angles)).astype(int)

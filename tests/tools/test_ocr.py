@@ -193,7 +193,8 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
     assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
 
 
-# From pixels of a page of 500 x 200 to those of the rotated page: text runs downwards, upwards, or upside down.
+# Functions from pixels of a page of 500 x 200 to those of the rotated page, whose text runs downwards, upwards, or
+# upside down.
 TURNS = {
     "downwards": (lambda box: Box(200 - box.y1, box.x0, 200 - box.y0, box.x1), False),
     "upwards": (lambda box: Box(box.y0, 500 - box.x1, box.y1, 500 - box.x0), True),

@@ -67,7 +67,7 @@ OF_ITS_KIND: Mapping[Kind, Callable[[Any], bool]] = {
 
 
 def check_parsed(text: str, kind: Kind, choices: tuple[str, ...]) -> None:
-    """Check that what is read of a text is an answer of this kind, or none."""
+    """Check that the parsed value of a text is an answer of this kind, or missing."""
     parsed = parse(text, kind, choices)
     assert (parsed.value is None) == (parsed.rule == "none")
     assert parsed.value is None or OF_ITS_KIND[kind](parsed.value), kind

@@ -134,7 +134,7 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
             "seconds": None,
         }
     check_shown_costs(Path("second"))
-    # A longer run pays only for new requests, and continuing it keeps the count.
+    # A longer run pays only for new requests, and continuing it does not change the number of reused replies.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
     assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2

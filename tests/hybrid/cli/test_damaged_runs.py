@@ -10,7 +10,7 @@ import pytest
 from tests.finished_runs import Command, Words
 from tests.tables import cases
 
-pytestmark = pytest.mark.system  # the command makes the run that is damaged, with its worker
+pytestmark = pytest.mark.system  # the command that makes the run starts a worker process
 
 
 @pytest.fixture(scope="module")

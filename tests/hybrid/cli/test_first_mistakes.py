@@ -83,7 +83,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
         in " ".join(err.split())
     )
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
-    # A hidden file is not data; an existing run continues next to added files.
+    # A hidden file does not count as data, and an existing run continues next to added files.
     (out / name).rename(tmp_path / "mine")
     if "/" in name:
         (out / "photos").rmdir()

@@ -14,7 +14,8 @@ from tests.finished_runs import Command
 
 @pytest.fixture
 def matrix(tmp_path: Path, fakes: Any) -> Path:
-    """Two recorded models, three solvers, two controls, over two puzzles and two relations."""
+    """Configuration file of a matrix: two recorded models, three solvers and two controls, on two puzzles and two
+    relations."""
     models = [fakes.recordings(tmp_path / name, fakes.blink_replies(2, 2, f"({name})")) for name in "AB"]
     content = {
         "benchmark": "blink",

@@ -1,4 +1,4 @@
-"""`hybrid models check` on pictures of tools, thinking, and limits of pictures; then its command is run."""
+"""`hybrid models check` on pictures of tools, thinking, and limits of pictures; then the printed command is run."""
 
 import json
 import shlex

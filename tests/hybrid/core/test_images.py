@@ -232,7 +232,7 @@ def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any
 
 
 def test_formats_that_start_programs_are_never_opened() -> None:
-    """Pillow would pass PostScript to Ghostscript, so `decode` must check the format."""
+    """PostScript is refused as a format: Pillow would pass it to Ghostscript."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
     with pytest.raises(DataError, match="not an image"):
         decode(postscript, "x")

@@ -94,7 +94,7 @@ EARLY_END = b"!\xff\x0bNETSCAPE2.0\0"
     ],
 )
 def test_blocks_end_where_pillow_ends_them(extension: bytes) -> None:
-    """An extension that ends early, but that Pillow reads further, hides no comment from the check."""
+    """The check also finds a comment after an extension that ends early but that Pillow reads further."""
     plain = gif()
     start = 13 + 3 * 2 ** (plain[10] % 8 + 1)
     data = plain[:start] + extension + comment_extension(b"A" * 300) + plain[start:]

@@ -93,9 +93,8 @@ def answer_request(body: bytes) -> bytes:
 
 
 class Server:
-    """An OpenAI-compatible server in the loop of the test: it returns the reply of `answer_request` when it is
-    released.
-    """
+    """An OpenAI-compatible server in the loop of the test. It returns the replies of `answer_request`; the test decides
+    which replies it holds until they are released."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []

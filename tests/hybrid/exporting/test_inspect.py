@@ -145,7 +145,7 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
         assert sample.total_time == attempt.seconds
 
 
-# Inspect's own call of pandas.
+# Inspect's own call of pandas causes this warning.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_frames_hold_every_message(traced: Path, tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="pandas is of the group frames")

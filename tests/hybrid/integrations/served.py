@@ -63,7 +63,7 @@ def own(home: Path, *words: str) -> str:
 
 @contextmanager
 def strange_over_http(log: Path) -> Iterator[str]:
-    """Address of the foreign server over HTTP."""
+    """Run the foreign server over HTTP; yield its address."""
     command = [sys.executable, str(Path(__file__).with_name("strange_server.py")), str(log)]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

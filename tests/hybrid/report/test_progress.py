@@ -129,7 +129,7 @@ def test_the_rate_is_of_the_last_questions_since_the_command_began(run: RunFolde
     at = datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run.write_manifest({**manifest, "commands": [{"at": at, "command": "hybrid run", "commit": None}]})
     attempts = [read_attempt(line) for line in lines_of(run)]
-    # Four questions of an earlier command, days before, and three that start ten seconds apart.
+    # An earlier command asked four questions days before; three others start ten seconds apart.
     starts = [1.0, 2.0, 3.0, 4.0, start_s + 5, start_s + 15, start_s + 25]
     timed = [replace(attempt, started=start, seconds=1.0) for attempt, start in zip(attempts, starts, strict=False)]
     progress = RunProgress(run)

@@ -280,7 +280,10 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
     with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
 
         def refused(count: int) -> bool:
-            """Only a definite refusal is final; after any other error, the provider may have accepted the batch."""
+            """Return whether the provider has refused the batch, which stays recorded as begun.
+
+            Only a definite refusal is final; after any other error, the provider may have accepted the batch.
+            """
             states = [batch.state for batch in read_batches(journal).values()]
             return len(server.behaviour.refusals) < count and states[-1:] == ["begun"]
 

@@ -28,7 +28,7 @@ UNREADABLE = AssistantMessage("<|tool_call_begin|>crop", unreadable=UnreadableCa
 
 
 def without(tokens: int) -> AssistantMessage:
-    """Return a reply to the same text without the picture."""
+    """Return the reply to the text without the picture, for which the server counts this many input tokens."""
     return AssistantMessage("?", usage=TokenUsage(tokens, 5))
 
 

@@ -93,7 +93,7 @@ async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, c
 
 async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     captioned = replace(config, images="caption")
-    # A caption replaces the picture, after its name.
+    # A caption replaces the picture and follows the picture's name.
     assert (await estimate_run(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
     # The request for a caption has 205 characters, and no name.
     result = (await estimate(prepare(captioned))).captions

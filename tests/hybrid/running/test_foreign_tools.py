@@ -127,7 +127,7 @@ def test_controls_work_as_on_our_own(planned: Planned, stranger: str, web: tuple
     if control == "shuffled":
         assert measured.data["version"] == f"shuffled:Strange Server {_version()}"
         data: Any = measured.data["data"]
-        # The point is outside of the partner's image, and is moved into it.
+        # The point is outside of the other question's image, and is moved into it.
         assert data["x"] == data["width_px"] - 1 < 100
         assert added.text == BLANK_TEXT
     else:
@@ -230,7 +230,8 @@ TOOL = Tool(
 
 @pytest.mark.system
 def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: Planned, tmp_path: Path) -> None:
-    """The full chain: forty lines in a folder, `hybrid tools serve --tool-path`, `--mcp`, a run, its pages."""
+    """The full chain: a tool of forty lines in a folder is served by `hybrid tools serve --tool-path`, used by a run
+    with `--mcp`, and shown in the run's report."""
     folder = tmp_path / "my_tools"
     folder.mkdir()
     (folder / "redness.py").write_text(FORTY_LINES)

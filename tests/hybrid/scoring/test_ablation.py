@@ -54,7 +54,8 @@ def rows(result: AblationReport, place: int, section: str, quantity: str, metric
 
 
 def test_the_table_by_hand() -> None:
-    """The macro accuracy is the mean over Jigsaw (40 questions) and Counting (20 questions)."""
+    """The values equal a computation by hand: macro accuracy is the mean over Jigsaw (40 questions) and Counting (20
+    questions)."""
     data = report()
     macro = {"full": 0.625, "no tool": 0.25, "without depth": 0.25, "without crop": 0.6, "without ocr": 0.65}
     assert values(data, 0, "metrics", "value", "accuracy_macro") == pytest.approx(macro)

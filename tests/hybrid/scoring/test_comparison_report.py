@@ -217,7 +217,7 @@ SECTION = Section(
 
 @pytest.fixture
 def custom_statistic(tmp_path: Path) -> Iterator[None]:
-    """A statistic in a folder next to the program's."""
+    """A statistic of the user's own, in a folder besides the program's."""
     folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "readable.py").write_text(OWN)
@@ -260,7 +260,7 @@ def test_a_statistic_is_one_file_and_in_every_form(
 
 @pytest.fixture
 def reference(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The page of the docs' reference that has every quantity."""
+    """The module that writes the reference page with every quantity."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "docs"))
     from _reference import metrics
 

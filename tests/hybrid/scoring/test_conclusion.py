@@ -408,7 +408,8 @@ def test_the_counts_of_a_sentence_are_of_one_set(synthetic_runs: Any, tmp_path: 
 
 
 def adjusted_values(comparison: Comparison) -> dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]]:
-    """Return by pair, metric and task the family and the adjusted p values that the sections give its difference."""
+    """Return, by pair, metric and task, the families and the adjusted p values that the sections give to the
+    difference."""
     by_difference: dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]] = {}
     for section in results(comparison, ("differences", "gain")):
         for row in section.rows:
@@ -474,7 +475,8 @@ def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(synthetic_run
 
 
 def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, tmp_path: Path) -> None:
-    """MVP-Bench's mAcc counts pairs: a solver that is right more often has fewer complete pairs."""
+    """MVP-Bench's mAcc counts pairs, so it gives no ranking over all questions: a solver that is right more often has
+    fewer complete pairs."""
 
     def answer(question: Question, is_right: bool) -> Reply:
         wrong = {"yes": "no", "no": "yes"}[str(question.target)]

@@ -98,7 +98,7 @@ def test_failures_and_other_units_are_no_equality(compared: Any) -> None:
 
 
 def calling(calls: str, text: str) -> Any:
-    """Return a `costing`: `c` in `calls` is a call, and `r` in `text` an output that leads to the right answer."""
+    """Return a `costing`. In `calls`, `c` is a call; in `text`, `r` is an output that leads to the right answer."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
@@ -207,7 +207,7 @@ def test_selection_is_the_difference_of_two_shares_on_random_tables() -> None:
         shares = [calls[alone == side].mean() for side in (True, False)]
         test = difference_apart(calls.astype(float), alone.astype(float), 1.0 - alone, range(n))
         assert test.difference == pytest.approx(shares[1] - shares[0])
-        # Welch's interval, up to the width that two added clusters and small groups add.
+        # Equals Welch's interval, except for the width that two added clusters and small groups add.
         spread = sum(
             share * (1 - share) / max(1, (alone == side).sum() - 1)
             for share, side in zip(shares, (True, False), strict=True)

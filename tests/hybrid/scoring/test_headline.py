@@ -1,6 +1,5 @@
-"""The two tables of a comparison and its rule, for hand-written answers: values, baselines, marks, unanswered
-questions.
-"""
+"""The two tables of a comparison and the line on its rule, for hand-written answers: values, baselines, marks,
+unanswered questions."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -342,7 +342,7 @@ def test_repetitions_that_only_one_answered_may_contribute() -> None:
         (20, 40, "20"),
         (17.5, 40, "17.5"),
         (13.333333, 40, "13.3"),
-        # One decimal would say none, or all.
+        # With one decimal, the number would read as none or as all of the questions.
         (1 / 30, 40, "0.03"),
         (40 - 1 / 30, 40, "39.97"),
         (4000 - 1 / 3000, 4000, "3999.9997"),

@@ -132,7 +132,8 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
 
 @pytest.fixture(scope="module")
 def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> dict[str, set[str]]:
-    """Return by section the quantities of comparisons with controls, failures, repetitions, samples and two models."""
+    """Return, by section, the quantities in comparisons with controls, failures, repetitions, samples and two
+    models."""
     results: dict[str, set[str]] = {}
     folder = tmp_path_factory.mktemp("runs")
     values = [

@@ -1,4 +1,4 @@
-"""A repeated solver counts with the mean over its repetitions, and failures on one side withhold intervals."""
+"""A repeated solver counts with the mean over its repetitions, and intervals are withheld if one side has failures."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -215,7 +215,8 @@ def test_specialists_are_described_next_to_a_solver(
     ],
 )
 def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str, words: str) -> None:
-    """Rows of a task, of other pairs and of another effect, with intervals, do not count."""
+    """Only the effect of the trained form counts, not rows of a task, of other pairs or of another effect, even with
+    intervals."""
     of_pair = [replace(each, quantity="as trained", a="tools", b="trained") for each in rows]
     other_pairs = (("tools", "trained", "Jigsaw"), ("tools", "blank", ""), ("blank", "trained", ""))
     others = [row(0.5, (0.4, 0.6), quantity="as trained", a=a, b=b, group=group) for a, b, group in other_pairs]
@@ -352,9 +353,10 @@ def test_specialists_do_not_answer_all_questions_by_rounding() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        # No question is complete with all its rotations, so the value where it answers would be of another metric.
+        # No question is complete with all its rotations, so a value where the specialist answers would be of another
+        # metric.
         ("rrra" * 20,),
-        # Five questions are complete, which are not the 80 rotations that it answers.
+        # Five questions are complete, but the specialist also answers 60 rotations of other questions.
         ("rrra" * 20 + "rrrr" * 5,),
         ("rrra" * 20 + "rrrr" * 10, "arrr" * 25 + "rrrr" * 5),
     ],
@@ -451,7 +453,7 @@ def lead_over(name: str, **changes: Any) -> Result:
                 "adjusted (Holm) for 4 tests."
             ),
         ),
-        # Significant only before adjustment, or not at all.
+        # These leads are significant only before adjustment, or not at all.
         (
             [replace(A_B, p_holm=0.06), row(0.1, (0.0, 0.2), a="c", b="best")],
             (),
@@ -459,7 +461,7 @@ def lead_over(name: str, **changes: Any) -> Result:
             "Adjusted (Holm) for 2 tests, no difference to the others is significant.",
         ),
         ([replace(A_B, p_holm=0.06), A_C], (), "some", "It is ahead of c by 40 points (30 to 50), adjusted (Holm) for"),
-        # The best by its own questions may be behind on the questions that both have.
+        # The solver that is best on its own questions may be behind on the questions that both solvers have.
         (
             [replace(A_B, value=-0.2, low=-0.3, high=-0.1)],
             (),
@@ -489,7 +491,7 @@ def lead_over(name: str, **changes: Any) -> Result:
                 "points, -30 to -10 over all questions)."
             ),
         ),
-        # Pairs without an interval, and of other solvers alone.
+        # Pairs without an interval, and pairs of two other solvers, do not count.
         (
             [row(0.2, a="b", b="best", note="of few"), row(0.2, (0.1, 0.3), a="c", b="b")],
             (),

@@ -13,7 +13,7 @@ from hybrid.scoring.sections import equivalence, gain, results
 from hybrid.scoring.study_tables import study_tables
 from hybrid.stats import holm
 
-# The first two are the parts of the gain, the third is a separate claim.
+# The first two are the parts of the gain; the third is a separate claim.
 FAMILIES = ((gain.PRESENCE, gain.CONTENT), (gain.SHUFFLED,))
 
 

@@ -122,7 +122,7 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     sides = {GAIN: (group.alone, group.hybrid), PRESENCE: (group.alone, group.blank)}
     sides[CONTENT] = (group.blank, group.hybrid)
     parts = {quantity: rows.part(group, *pair, quantity) for quantity, pair in sides.items()}
-    # The failed questions are wrong for the others.
+    # Questions that one solver failed are wrong for the others.
     values = {quantity: sum(row.value or 0.0 for row in part.rows) for quantity, part in parts.items()}
     assert values == pytest.approx({GAIN: 20 / 36, PRESENCE: 5 / 36, CONTENT: 15 / 36})
     assert [len(part.rows) for part in parts.values()] == [1, 1, 1]
@@ -132,7 +132,7 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     assert {(row.metric, row.group) for part in parts.values() for row in part.rows} == {("accuracy_macro", "")}
     assert {quantity: (part.a, part.b) for quantity, part in parts.items()} == sides
     assert rows.part(group, group.alone, group.hybrid, CONTENT).rows == ()
-    # Without the pair itself, the number is that of the questions of all three.
+    # If the pair itself is left out, the number of questions is that of all three solvers.
     no_pair = compare(comparison.solvers, ComparisonOptions(pairs=(), allow_failed=True))
     part = ConclusionRows(no_pair).part(no_pair.groups[0], group.alone, group.hybrid, GAIN)
     assert (part.n, [row.value for row in part.rows]) == (36, pytest.approx([20 / 36]))

@@ -112,7 +112,7 @@ async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT
 
 
 def memory_in_use(device: str) -> int:
-    """Return bytes that tensors hold on the device; unknown on a CPU."""
+    """Return the bytes that tensors hold on the device, or 0 on a CPU, where they are unknown."""
     import torch
 
     gc.collect()

@@ -1,7 +1,7 @@
 """Tools in a worker process: whatever a tool does, it costs only its own request.
 
-The tools are files that the tests write next to those of `tools/`; every fault is a real one. Tests of the start of a
-process use the program's own (`started_workers`).
+The tools are files that the tests write next to those of `tools/`; every fault is a real one. Tests of how a process
+starts use the program's own start (`started_workers`).
 """
 
 import asyncio

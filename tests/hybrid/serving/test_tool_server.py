@@ -89,7 +89,7 @@ class Place:
 
 
 def hybrid(*words: str) -> subprocess.CompletedProcess[str]:
-    """Start the program in a separate process."""
+    """Run the program in a separate process; return the finished process."""
     command = [sys.executable, "-m", "hybrid", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -380,7 +380,7 @@ async def test_a_server_that_crashes_or_hangs_costs_a_reload_and_no_answer(
     service, marks = make(server), server.home / "marks"
 
     def judge_late(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        """A call that sleeps in the server counts as late."""
+        """Judge a call that sleeps in the server as late."""
         sleeps = fault == "sleep" and marks.exists() and isinstance(worker.process, ServerConnection)
         return judge(worker, options, passed_s, now + options.timeout_s * sleeps)
 

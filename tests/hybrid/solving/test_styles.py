@@ -102,7 +102,7 @@ class Trained:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Trained], str]]:
-    """Address of a server for a model."""
+    """Function that serves a model and returns the server's address."""
     stack: list[Any] = []
 
     def start(model: Trained) -> str:

@@ -92,7 +92,8 @@ def test_marks_leave_no_trace_and_cost_no_length() -> None:
 async def call_tool(
     frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any], *tools: Tool
 ) -> Any:
-    """Return what a solver gets from a tool, crop by default, for its model's arguments, and the step of the trace."""
+    """Call a tool, crop by default, with a model's arguments; return what the solver gets, and the step of the
+    trace."""
     service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     got: list[Any] = []
     name = tools[0].card.name if tools else "crop"

@@ -1,4 +1,4 @@
-"""BLINK: questions from its parquet files, errors of invalid ones, and the official and the strict verdict."""
+"""BLINK: questions from its parquet files, errors for invalid questions, and the official and the strict verdict."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""MultiMatch compared with the package, and cases in which the package gives no value."""
+"""MultiMatch compared with the package multimatch_gaze, and cases in which the package gives no value."""
 
 import math
 

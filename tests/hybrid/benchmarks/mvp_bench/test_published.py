@@ -65,7 +65,7 @@ def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, wh
     by_metric = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
     assert {name: n for name, (_, n) in by_metric.items()} == {cell.metric: int(cell.n) for cell in printed}
     mapping = {cell.metric: DIFFERENT.get(key(cell), cell.value) for cell in printed}
-    # In percent; the paper sometimes rounds up (75.4348 is printed as 75.44).
+    # Values are in percent, with a tolerance because the paper sometimes rounds up (75.4348 is printed as 75.44).
     assert {name: value for name, (value, _) in by_metric.items()} == pytest.approx(mapping, abs=0.0099)
 
 

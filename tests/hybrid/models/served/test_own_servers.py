@@ -139,7 +139,7 @@ def test_a_server_and_its_watcher_ignore_the_signals_of_a_terminal() -> None:
 
 
 def test_a_forked_child_does_not_keep_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server ends with the program, even if a forked child goes on."""
+    """The server ends with the program, even if a forked child continues to run."""
     monkeypatch.setenv("HYBRID_VLLM", str(write_program(tmp_path)))
     from hybrid.models.served.commands import command_of
 

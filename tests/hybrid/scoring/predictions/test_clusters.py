@@ -33,7 +33,7 @@ def command(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
-    """Return, for a limit, the table of the questions and a run on it; each run is made once."""
+    """Function that returns the table of questions and a run with this limit on them; each run is made once."""
     folder = tmp_path_factory.mktemp("shared")
     for place in range(PICTURES):
         Image.fromarray(np.full((8, 8, 3), 40 * place + 20, np.uint8)).save(folder / f"p{place}.png")

@@ -101,7 +101,7 @@ def test_parts_are_not_tested_where_questions_failed() -> None:
 
 @pytest.mark.parametrize("name", ["a", "specialist"])
 def test_a_part_without_the_metric_of_the_whole_has_no_row(name: str) -> None:
-    # No group of four rotations is answered by both, although the first rotation of each is.
+    # No group of four rotations is answered by both solvers, although the first rotation of each group is.
     words = {name: "rarr" * 20, "controller": "rrrr" * 19 + "rrrw"}
     section = rows(compare([on_mvp(solver, word, rotations=True) for solver, word in words.items()]))
     assert {(row.metric, row.group) for row in section} == {("circular.single", "")}

@@ -123,7 +123,7 @@ SHOWN_SHUFFLED = {"controller": {"Counting": "r" * 2 + "w" * 18, "Jigsaw": "r" *
 
 
 def compare_controls(folder: Path, synthetic_runs: Any, **facts: Any) -> Comparison:
-    """Return the comparison of a run, one with blank tools and one with shuffled tools."""
+    """Return the comparison of a run with real tools, one with blank tools and one with shuffled tools."""
     real = facts.get("real", SOLVED)
     synthetic_runs.from_letters(folder / "real", real, **({"costing": facts["cost"]} if "cost" in facts else {}))
     synthetic_runs.from_letters(folder / "blank", facts.get("blank", SHOWN_BLANK), "blank")

@@ -138,7 +138,8 @@ def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
 
 
 def test_the_chance_of_two_pictures_counts_looks_at_the_same_one(tmp_path: Path) -> None:
-    """All calls look at the corner of picture 1; of 4 questions, two have their place there and two in picture 2."""
+    """The chance of covering a place counts only calls on the same picture: all calls look at the corner of picture 1,
+    and of 4 questions, two have their place there and two in picture 2."""
     second = StoredImage("f" * 64, 1000, 800, "image/png")
     request = [
         replace(question, images=(*question.images, second), evidence=(AnnotatedPlace(CORNER, 1 + place // 2),))
@@ -190,7 +191,7 @@ def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A run of 100 questions with 60 looks at the place, and only these help."""
+    """A run of 100 questions: on 60 the calls look at the annotated place, and only these calls help."""
     rng = np.random.default_rng(5)
     request = annotated_questions(rng, 100)
     is_at_place = np.arange(100) < 60
