@@ -40,7 +40,7 @@ ROOM_BYTES = 4 * 2**30
 
 
 def _folders_in_memory() -> None:
-    """Keep the tests' folders in memory if it has enough free space and `TMPDIR` is not set."""
+    """Keep the tests' folders in memory if enough memory is free and `TMPDIR` is not set."""
     if "TMPDIR" in os.environ or not MEMORY.is_dir():
         return
     system = os.statvfs(MEMORY)
@@ -94,7 +94,8 @@ def _see(event: str, args: tuple[object, ...]) -> None:
     # `WATCHED` is tested first: when the interpreter exits, both names are None, and `in STARTS` would raise an error.
     if WATCHED and event in STARTS:
         program = str(args[0]) if args else ""
-        # The package and its libraries call these programs once per process. The first test to do so would be blamed.
+        # The package and its libraries call these programs once per process, so the first test that needs one would be
+        # blamed.
         if program not in ("git", "uname") and not _importing():
             UNMARKED.append(f"{event} {program}")
 

@@ -78,7 +78,8 @@ def a_provider(place: Place) -> Setting:
 
 
 def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
-    """Return a setting that is a copy of the checkout with the files of other pages and the results of their Python."""
+    """Return the setting of a page that is followed in a copy of the checkout, with the files of other pages and the
+    results of their Python."""
 
     def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)

@@ -73,7 +73,7 @@ def test_the_page_runs_as_it_is_printed(
     assert out.startswith(f"{finding}\n")
     assert "\nfailed: " in out
     assert f"\n{report}\n" in out
-    # The commands print the same as the functions return for the same run.
+    # The commands print what the functions return for the same run.
     for words, text in (
         (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),
         (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),

@@ -67,8 +67,8 @@ def test_a_file_that_is_too_large_for_a_picture_is_not_read(folder: Path) -> Non
 
 @dataclass(frozen=True)
 class Sample:
-    """Generated questions of a benchmark: `tables` is a pattern of its files, `pictures` one of the files that its rows
-    name."""
+    """Generated questions of a benchmark: `tables` is a pattern for its files, and `pictures` is a pattern for the
+    files that its rows name."""
 
     name: str
     tables: str

@@ -14,8 +14,8 @@ from tests.finished_runs import Words
 
 pytestmark = pytest.mark.system
 
-# A program that lists the imported packages at its first answer and at its end. At the first answer, the thread that
-# writes answers calls `os.fsync`.
+# A program that lists the packages imported at its first answer and at its end. It notices the first answer when the
+# thread that writes answers calls `os.fsync`.
 WATCHED = """
 import json, os, sys, threading
 at_first, wait = [], os.fsync

@@ -40,7 +40,7 @@ def test_seeds_differ_by_repetition_and_come_again(seed: int, first: int, other:
     assert result == seed_of_repetition(seed, first)
     assert 0 <= result < 2**31
     assert (result == seed_of_repetition(seed, other)) == (first == other)
-    # The seed of another repetition must not equal that of a neighbouring run's first repetition.
+    # A repetition's seed is neither the run's own seed nor one with which a neighbouring run may start.
     assert result not in (seed, seed + 1, seed + first - 1) or seed >= 2**31
 
 

@@ -172,7 +172,7 @@ def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path
     last = report.blocks()[-1]
     assert last.heading == "What do papers report for the same metrics?"
     assert last.tables[0].notes[0].startswith("As printed: percent, unless a note says fraction.")
-    # Only published cells of metrics and tasks in this comparison are printed, on the same split.
+    # Only published cells on the same split are printed, for metrics and tasks in this comparison.
     assert {name for table in last.tables for name in table.names[1:]} == {
         *("accuracy_macro", "Counting", "Jigsaw", "Relative_Depth")
     }
@@ -217,7 +217,7 @@ SECTION = Section(
 
 @pytest.fixture
 def custom_statistic(tmp_path: Path) -> Iterator[None]:
-    """A statistic of the user's own, in a folder besides the program's."""
+    """A statistic of the user's own, in a folder next to the program's."""
     folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "readable.py").write_text(OWN)

@@ -105,8 +105,8 @@ def test_what_a_rule_states_must_be_what_was_asked(
 
 
 def test_overlapping_boxes_are_matched_by_their_overlap() -> None:
-    # Each box overlaps both boxes of the rule enough. The boxes that are equal are matched, although their order is
-    # reversed.
+    # Each box overlaps both boxes of the rule enough to match. The boxes that are equal are matched, although their
+    # order is reversed.
     larger = {**BOX, "x1": 32.0, "label": "1"}
     boxes = [{**larger, "label": "A"}, {**BOX, "label": "B"}]
     finding = as_asked(traced("saliency", {"boxes": boxes}, {"order": ["A", "B"]}), {"boxes": [BOX, larger]})

@@ -422,7 +422,7 @@ def test_a_solver_that_lacks_a_question_has_no_group_of_it() -> None:
 
 def test_an_answer_without_right_and_wrong_counts_beside_one_with() -> None:
     # `a` answers only the second of two questions, which is neither right nor wrong. If both questions show one
-    # picture, the difference is tested; if they show two, nothing counts.
+    # picture, the difference is tested; if they show two pictures, nothing counts.
     for words, reason in ((("a....n", "r....n"), None), (("an", "rn"), "unanswered")):
         solvers = [on_pictures(scored) for scored in compared(*words).solvers]
         assert shared_of(compare(solvers), "a", "b").untested() == reason

@@ -324,8 +324,8 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
 @pytest.mark.system
 @pytest.mark.parametrize("fault", ["closes", "reuses"])
 async def test_one_that_closes_descriptors_costs_its_call_and_no_silence(make: Make, ask: Any, fault: str) -> None:
-    """A tool that closes its worker's descriptors costs its call and no silence. Otherwise the worker would be silent
-    until the limit, which is longer here than the test may take."""
+    """A call that closes the worker's descriptors fails without a wait. Otherwise the worker would be silent until the
+    limit, which is longer here than the test may take."""
     runner = make(silence_s=3600.0, timeout_s=3600.0)
     async with asyncio.timeout(300):
         assert texts(await ask(runner, [{"fault": fault}])) == [

@@ -130,7 +130,7 @@ def test_a_small_thing_and_a_change_of_texture_show_something_and_gradients_do_n
     assert not shows_something(ramp)
     assert not shows_something(ramp.transpose(1, 0, 2) // 2 + ramp[:, :240].repeat(2, axis=0)[:320] // 2)
     curve = np.broadcast_to((np.linspace(-1, 1, 320) ** 2 * 60 + 80)[None, :, None], (240, 320, 3)).astype(np.uint8)
-    # The curve has no edge, like a gradient.
+    # Like a gradient, the curve has no edge.
     assert not shows_something(curve)
     step = np.where(np.arange(320)[None, :, None] < 160, np.uint8(90), np.uint8(110))
     assert shows_something(np.broadcast_to(step, (240, 320, 3)).copy())

@@ -1,5 +1,5 @@
-"""A difference in parts, by which of the two solvers answered, and the questions that a specialist answers; recomputed
-from letters."""
+"""The parts of a difference by which of the two solvers answered, and the questions that a specialist answers. Both are
+recomputed from letters."""
 
 from collections.abc import Mapping
 from pathlib import Path

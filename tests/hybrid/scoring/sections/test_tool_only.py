@@ -115,7 +115,7 @@ def test_a_model_that_answers_nothing_is_no_setting_without_tools(tmp_path: Path
     ("messages", "rounded"),
     [
         # In the first row, every second question is right in half of the runs with tools and never without. In the
-        # second row, it is always right with tools, and a guess without.
+        # second row, every second question is always right with tools, and a guess without.
         ({"controller": "rr" * 10, "controller@2": "rw" * 10, "mllm": "rw" * 10}, 10),
         ({"controller": "rr" * 10, "mllm": "ru" * 10}, 15),
     ],
