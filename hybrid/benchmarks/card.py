@@ -99,7 +99,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class MetricCard:
-    """A metric that a scorer prints, or a family of them: its computation, and the source of its definition."""
+    """A metric or a family of metrics that a scorer prints: its computation, and the source of its definition."""
 
     # Name as printed; `<a|b>` stands for one of these words, `<word>` for any word of the data.
     name: str
@@ -236,8 +236,8 @@ class BenchmarkCard:
     official_reads: frozenset[Kind] = frozenset(Kind)
     # Whether the route of every prompt is its question's task: then the tasks of a run determine which rules apply.
     routes_are_tasks: bool = False
-    # The routes of its prompts if they are not tasks. If this is empty and `routes_are_tasks` is False, any rule may
-    # apply.
+    # The routes of the benchmark's prompts, if routes are not tasks. If this is empty and `routes_are_tasks` is False,
+    # any rule may apply.
     routes: tuple[str, ...] = ()
     # Default settings under `--protocol official`. With them, intermediate replies are parsed as in the papers' code,
     # which does not know hybrid's format line.

@@ -63,7 +63,7 @@ def _count_calls(usage: Usage | None) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class AblatedRun:
-    """One run of an ablation, its solver named after the tools offered (`without depth`)."""
+    """One run of an ablation; its solver is named after the tools offered (`without depth`)."""
 
     planned: PlannedRun
     scored: Scored
@@ -76,7 +76,7 @@ class AblatedRun:
 
 @dataclass(frozen=True, repr=False)
 class AblationReport(Report):
-    """The runs of an ablation, all tools first."""
+    """The runs of an ablation; the run with all tools comes first."""
 
     folder: Path
     # The solver's name on the command line, the same in all runs.
@@ -106,7 +106,7 @@ class AblationReport(Report):
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
-        """Each run with one tool, compared with the run without tools; None if there is no such run of either kind."""
+        """Each run with one tool, compared with the run without tools; None if either kind of run is missing."""
         none = [run for run in self.runs if run.planned.name == NONE]
         alone = [run for run in self.runs if len(run.tools_offered) == 1 and run is not self.full]
         return self._against(none[0], alone) if none and alone else None
@@ -130,7 +130,7 @@ class AblationReport(Report):
         return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the tables: each ablated run against all tools, with conclusion; then single tools against none."""
+        """Return the tables: first each run against all tools, with the conclusion; then single tools against none."""
         tables = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(tables[0], notes=(*self.conclusion(), *tables[0].notes))
         return (first, *tables[1:])
@@ -152,8 +152,8 @@ class AblationReport(Report):
     def results(self) -> tuple[Result, ...]:
         """Rows of both comparisons, without the second comparison's duplicates.
 
-        Differences are adjusted as in the tables: the headline metric within each comparison (tools left out, or added
-        to none), the other metrics, and the tasks of each pair.
+        P values are adjusted as in the tables, with separate families for the headline metric of each comparison (tools
+        left out, or added to none), for the other metrics, and for the tasks of each pair.
         """
         section_results = (result for report in self.comparisons for result in results(report.comparison, SECTIONS))
         rows = dict.fromkeys(replace(row, p_holm=None) for result in section_results for row in result.rows)
@@ -263,8 +263,8 @@ class AblationReport(Report):
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
             differences = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
-            # The smallest difference of one tool that would have been shown: half of its interval, widened by the
-            # adjustment.
+            # The smallest difference of one tool that would have been significant: half the width of its interval,
+            # widened by the adjustment for several tests.
             tests = sum(row.p_holm is not None for row in family)
             wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
             ends = (row.interval for _, row in open_ if row.interval is not None)

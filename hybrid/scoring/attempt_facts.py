@@ -1,4 +1,4 @@
-"""What statistics need of each recorded attempt, so that its line is parsed once per run, and its tool calls.
+"""The tool calls and other facts that statistics need of a recorded attempt, cached so that its line is parsed once.
 
     attempt = read_attempt(recorded, "q7")       # the whole attempt; its facts for statistics stay in memory
     facts_of(recorded, "q7").asks.usages         # without reading the line again
@@ -87,7 +87,7 @@ def facts_of(recorded: Recorded, identity: str) -> AttemptFacts:
 
 
 def asks_of(recorded: Recorded, identity: str, *, parse_steps: bool = True) -> AskFacts:
-    """Return the cost and time of an attempt, even if only its steps cannot be read. Raises as `facts_of`.
+    """Return the cost and time of an attempt, even if its steps are unreadable. Raises what `facts_of` raises.
 
     Parse the steps if later statistics need them; without them an attempt takes a quarter of the time.
     """
@@ -180,7 +180,7 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
 
 
 def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
-    """Return how many tool outputs of a run with paraphrased output kept their words, and how many have a text.
+    """Return how many tool outputs of a run with paraphrased output kept their wording, and how many have text.
 
     Raises `DataError` if a trace cannot be read. Older versions did not mark such outputs, so their runs count none.
     """

@@ -1,4 +1,4 @@
-"""The measured reliability of each tool and of the MLLM, per route, with folds: `hybrid calibrate RUN -o trust.json`.
+"""Measure the reliability of each tool and of the MLLM on each route, in folds: `hybrid calibrate RUN -o trust.json`.
 
 Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
 counted too, if the run includes it. For each tool and route, the file stores the sum of the scores and the mean
@@ -113,7 +113,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 
 
 def worth(benchmark: Benchmark, score: Score) -> float | None:
-    """Return an answer's score, 0..1: right or wrong, else the first leading metric that the answer has.
+    """Return an answer's score, 0..1: 1 or 0 by its verdict, else the first headline metric that the answer has.
 
     Returns None if the answer has neither a verdict nor such a metric.
     """
@@ -142,7 +142,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
                 str(specialist_answer["backend"]),
                 float(specialist_answer["confidence"]),
             )
-            # The arbiter uses this value before any measurement.
+            # The arbiter uses this confidence as long as nothing has been measured.
             stated, on_card = (
                 None if prompt.kind is Kind.SCANPATH else confidence,
                 specialist_answer.get("on_card") is True,
@@ -156,7 +156,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
 
 
 def _tool(name: str) -> Tool:
-    """Return the tool that gave an answer. Raises `UsageError` with advice if only Python code had the tool."""
+    """Return the tool that gave an answer. Raises `UsageError` with advice if it existed only in Python."""
     try:
         tool: Tool = load("tools", name)
     except UsageError as error:

@@ -32,7 +32,7 @@ from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 MAX_ENDS = 120
 # Values that differ by less count as equal, because sums in another order may differ slightly.
 SAME = 1e-9
-# Each metric is tested on this many clusters, and this many questions of each cluster.
+# Each metric is tested on this many clusters, and on this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
 # Draws for each question: this total divided by the number of questions, within the two bounds.
 ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
@@ -68,14 +68,14 @@ class Guess:
 
     @cached_property
     def variance(self) -> float:
-        """Variance of the verdict's estimate: 0 if exact, else of the mean over the draws."""
+        """Variance of the estimated verdict: 0 if the guess is exact, else the variance of the mean over the draws."""
         if self.exact or self.correct is None or len(self.ends) < 2:
             return 0.0
         return stdev(end.score.correct or 0.0 for end in self.ends) ** 2 / len(self.ends)
 
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
-        """Maps each answer to the expected verdict if it is given and later replies are guesses; empty for draws."""
+        """Maps each answer to its expected verdict if all replies after this answer are guesses; empty for draws."""
         right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:

@@ -258,7 +258,7 @@ SEVERAL_CONTENTS = case(
 
 
 def _explain_missing_alone(hybrids: Sequence[Scored], calls_note: str, compared: Sequence[Scored]) -> Sentence:
-    """Say why there are no answers of the model alone: not compared, not requested, or the run stopped before."""
+    """Say why the model alone has no answers: not compared, not requested, or the run stopped before asking it."""
     if command := command_for_unchosen(hybrids, ALONE, compared):
         return say(ALONE_NOT_CHOSEN, called=calls_note, command=command)
     pending = [solver for solver in hybrids if alone_not_begun(solver)]
@@ -346,7 +346,7 @@ class _Conclusion:
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest, place=place)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
-        """Return the number of questions with a tool call, for each solver that seldom called one."""
+        """Return the number of questions with a tool call, for each solver that seldom called a tool."""
         parts = []
         for solver in solvers:
             count, n = self._rows.called(solver)
@@ -369,7 +369,7 @@ class _Conclusion:
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
-        """Yield the gain or loss from the form of the tools in which the model was trained."""
+        """Yield the gain or loss from offering tools in the format in which the model was trained."""
         trained = group.as_trained
         if trained is None:
             return
@@ -410,7 +410,7 @@ class _Conclusion:
 
 
 def _of_gains(gains: Sequence[HeadlinePair], calls_note: str) -> Sentence:
-    """Return the sentence on the differences of several solvers to their models alone."""
+    """Return the sentence on the differences between several solvers and their models alone."""
     parts, count = _several(gains, GAIN_WORDS)
     sizes = sorted({pair.n for pair in gains if pair.n})
     n = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else "".join(map(str, sizes))
@@ -419,7 +419,7 @@ def _of_gains(gains: Sequence[HeadlinePair], calls_note: str) -> Sentence:
 
 
 def _measure(pair: HeadlinePair) -> str:
-    """Return the metric of a pair in words; empty if the two have none in common."""
+    """Return the metric of a pair in words; empty if the two solvers have no metric in common."""
     return measure(pair.metrics) if pair.metrics else ""
 
 
@@ -428,7 +428,8 @@ def _specialists_words(
 ) -> tuple[str, str]:
     """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`.
 
-    Of `repeated` specialists, `pair` covers what any repetition answers, with the unanswered repetitions.
+    If the specialists are `repeated`, `pair` covers the questions that at least one repetition answers, and includes
+    the repetitions that leave these unanswered.
     """
     metric = _measure(pair)
     if pair.right is None:

@@ -34,7 +34,7 @@ from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 
 UNREADABLE_SHARE = 0.05  # Unreadable calls in more than this share of the questions limit the claim
-OVERWEIGHT = 3  # A task whose weight is at least this many times that of its questions is named among the limits
+OVERWEIGHT = 3  # A task whose weight is at least this many times its share of the questions is named among the limits
 
 
 FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
@@ -56,7 +56,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
+    """Yield the parts of a conclusion's last sentence, about these groups, or about all solvers if there are none."""
     # Report only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
@@ -149,7 +149,7 @@ PREDICTED = case(
 
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Yield the share of the data's questions that predictions have, if they lack some."""
+    """Yield how many of the data's questions have a prediction, for each solver that lacks predictions."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out

@@ -288,7 +288,7 @@ def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Say that no gain is detectable, because the model alone leaves less room than these questions can detect."""
+    """Say that no gain is detectable, because the model alone can improve by less than these questions can detect."""
     of = rows_about(rows, "headroom", group.hybrid)
     room, least = of.get(ROOM), of.get(f"{LEAST}{GAIN}")
     if group.alone is None or room is None or room.value is None or room.low is None:
@@ -315,7 +315,7 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the rate of calls that look at the annotated place, compared with chance, and the accuracy there."""
+    """Yield how often calls look at the annotated place, compared with chance, and how often these are right."""
     of = rows_about(rows, "places", group.hybrid)
     above, difference = of.get(ABOVE), of.get(places.DIFFERENCE)
     if above is None or above.low is None:
@@ -381,7 +381,7 @@ def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _rounded(value: float) -> str:
-    """Format a number with two digits, or as a whole number if it is 10 or more."""
+    """Format a number with two significant digits, or as a whole number if its size is 10 or more."""
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
@@ -417,7 +417,7 @@ def _where_called(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said
 
 
 def _asked(calls: Mapping[str, Result]) -> int:
-    """Return the number of questions with a call, and without one."""
+    """Return the total number of questions with and without a call."""
     return sum(row.n or 0 for name in (CALLED, NOT_CALLED) if (row := calls.get(name)) is not None)
 
 

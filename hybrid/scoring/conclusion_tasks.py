@@ -75,7 +75,7 @@ def _different(answers: Sequence[Result], others: Sequence[Result], total: int) 
 
 
 def _rest(rows: ConclusionRows, left: Sequence[Result], total: int, *, named: bool) -> str:
-    """Say that no task (or no other, if some are `named`) is significantly worse, with the largest loss."""
+    """Say that no task (or no other, if some are `named`) is significantly worse, and state the largest loss."""
     sizes, least = sorted({row.n or 0 for row in left}), min(left, key=lambda row: row.value or 0.0)
     return TASKS_REST.fill(
         one="task" if rows.found.options.by is None else "group",
@@ -97,7 +97,7 @@ def _untested(rows: ConclusionRows, alone: Scored, hybrid: Scored) -> list[str]:
 
 
 def losses_sentence(rows: ConclusionRows, gains: Sequence[HeadlinePair]) -> Iterator[Sentence]:
-    """Yield the tasks on which the solvers of these pairs are worse than alone; nothing if no task was tested."""
+    """Yield the tasks on which these solvers are worse than their models alone; nothing if no task was tested."""
     tested = [(pair, by_task) for pair in gains if (by_task := rows.tasks(pair.a, pair.b))]
     losses = []
     for pair, by_task in tested:

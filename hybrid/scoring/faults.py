@@ -81,7 +81,7 @@ def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
 
 
 def _count(scored: Scored) -> Counts:
-    """Return the counts of a solver's attempts, read from disk at this moment."""
+    """Return the counts of a solver's attempts; the file is counted again only if it changed on disk."""
     assert scored.folder is not None  # noqa: S101 - both callers have checked that it is set
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():
@@ -91,7 +91,7 @@ def _count(scored: Scored) -> Counts:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """Return a line for each tool that never ran; unavailable tools only if no tool of the solver ran."""
+    """Return a line for each tool that never ran; unavailable tools are listed only if no tool of the solver ran."""
     faults = tool_faults(scored)
     nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(

@@ -144,7 +144,8 @@ class _VerdictCache:
 
     by_line: dict[str, tuple[int, OutputVerdict]] = field(default_factory=dict)
     verdicts: Mapping[str, OutputVerdict] = field(default_factory=dict)
-    # The attempts, the scores and the missing rules of that request. A file that changed is opened as another object.
+    # The latest request's attempts and scores, followed by its missing rules. A changed file is opened as another
+    # object.
     of: tuple[Recorded | None, tuple[Score, ...]] | None = None
     lost_rules: Mapping[str, str] = field(default_factory=dict)
 

@@ -176,7 +176,8 @@ class _Reader:
                 path_key = relative, cells["subject"]
             except DataError as error:
                 self.skip(error)
-                # An invalid row of the same viewing is skipped; one of another picture or viewer ends the path.
+                # An invalid row of the same viewing is skipped; an invalid row of another picture or viewer ends the
+                # path.
                 if self._relative(cells["picture"]) in ("", key[0]) and path_key[1] == key[1]:
                     continue
             if path_key != key:
@@ -225,7 +226,7 @@ class _Reader:
         return [self._limited(path, name) for path in paths]
 
     def _limited(self, path: RecordedPath, name: str) -> RecordedPath:
-        """Return the path, without order if it lasts too long."""
+        """Return the path, marked as unordered if it lasts too long."""
         total = float(path.points[:, 2].sum())
         if not path.ordered or total <= MAX_MS:
             return path
@@ -359,6 +360,6 @@ def _read_file(reader: _Reader, path: Path) -> None:
         case _:
             from hybrid.core.images import decode
 
-            # JPEG leaves traces around a fixation: only bright pixels count.
+            # JPEG compression leaves traces around a fixation, so only bright pixels count.
             pixels = decode(read_image_file(path, path.name), path.name)
             reader.matrix(path, path.stem[: -len(POINTS)], pixels.max(axis=2) > 127)

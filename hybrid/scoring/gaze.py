@@ -64,7 +64,8 @@ class GazeRow:
     pictures: int
     # The score of a map without contrast, or of the path predicted for another picture.
     chance: float | None
-    # For paths, each viewer compared with the other viewers of the picture; None if no picture has two viewers.
+    # For paths: the score of each viewer's path against those of the picture's other viewers; None if no picture has
+    # two viewers.
     people: float | None = None
     # Number of pictures with two or more viewers; only these have `people`.
     people_pictures: int = 0
@@ -137,7 +138,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
 def _of_map(
     grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
-    """Return each metric for a map and for one without contrast; two metrics need the fixations on other pictures."""
+    """Return each metric for this map and for a map without contrast; two metrics need fixations on other pictures."""
     shape = (grid.shape[0], grid.shape[1])
     fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))

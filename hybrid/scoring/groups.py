@@ -169,8 +169,8 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     ]
     hybrids = [solver for solver in hybrids if form_of(solver) in (None, BOTH)]
     plain = {(solver.model, word(solver)) for solver in hybrids if asked_in(solver) == USUAL}
-    # A solver with another tool style or fewer pictures is a setting in the study of the same solver without it; a
-    # judged variant belongs to a solver that is present.
+    # A solver with another tool style or fewer pictures is a setting in the study of the plain solver; a judged variant
+    # belongs to a solver that is present.
     heads = [solver for solver in hybrids if asked_in(solver) == USUAL or (solver.model, word(solver)) not in plain]
     heads = [head for head in heads if not head.read_by_judge]
     # If a solver with a loop is present, `result_only` is a setting in that solver's study, not a contestant.

@@ -116,7 +116,7 @@ async def judge_run(
             attempts = tuple(folder.recorded(solver).without_steps.values())
             unparsed = unread_replies(solver_tally.scores, attempts, options)
             readable = readable_replies(attempts, {reply.id for reply in unparsed}, mixed if unparsed else 0)
-            # Spread both kinds evenly over the whole order.
+            # Spread the unread and the readable replies evenly over the order in which they are judged.
             places = [
                 ((place + 0.5) / len(replies), reply)
                 for replies in (unparsed, readable)

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
 
-# The solvers `a` and `b` of a row; None for the first two.
+# The solvers `a` and `b` of a row; None for the first two of the given solvers.
 Sides = tuple[Scored, Scored] | None
 
 
 @dataclass(frozen=True)
 class Part:
-    """The questions that all of some solvers answered, and a template for a statistic's rows."""
+    """The questions that several solvers share, and a template for the rows of a statistic about them."""
 
     shared: Overlap
     row: Result
@@ -104,7 +104,7 @@ def parts(
     repeated: bool = True,
     notes: bool = True,
 ) -> Iterator[Part]:
-    """Yield the part of all shared questions, with a note on those left out, then each group's part.
+    """Yield the part of all shared questions, with a note on the questions left out, then each group's part.
 
     The rows name the two solvers `sides`, by default the first two.
     """
@@ -124,7 +124,7 @@ def contrasts(
     of: Mapping[str, tuple[int, int]],
     only: frozenset[str] | None = None,
 ) -> Iterator[Result]:
-    """Yield differences of these solvers: in the headline metric over all questions, in accuracy for each group.
+    """Yield differences of these solvers: in the headline metric over all questions, and in accuracy for each group.
 
     With `only`, the differences are over the questions with these ids.
     """
@@ -170,7 +170,7 @@ class ToolEffect:
 
     @property
     def why_untested(self) -> str:
-        """Return why nothing is tested; empty if something is."""
+        """Reason why this effect is not tested; empty if it is tested."""
         reason = self.shared.untested(self.metrics)
         return "" if reason is None else UNTESTED[reason]
 

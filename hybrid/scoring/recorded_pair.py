@@ -59,7 +59,7 @@ class RecordedPair:
 
     @property
     def how(self) -> Combine:
-        """The mean over tasks if every question has one, else over questions."""
+        """Average over tasks if every question has a task, else over questions."""
         return "mean_of_ratios" if all(question.task for question in self.questions) else "ratio"
 
     @property
@@ -176,7 +176,7 @@ def _is_empty(row: Row, name: str) -> bool:
 
 
 def _shared_cell(identity: str, name: str, alone_row: Row, hybrid_row: Row) -> str:
-    """Return a text that either file may have; empty if both lack it. Raises `DataError` if they differ."""
+    """Return the text of a cell that either file may have; empty if both lack it. Raises `DataError` if they differ."""
     values = {str(row[name]).strip() for row in (alone_row, hybrid_row) if not _is_empty(row, name)}
     if len(values) > 1:
         raise DataError(f"{identity}: its {name} is {' in one file and '.join(sorted(values))} in the other")

@@ -235,7 +235,7 @@ COLUMNS = tuple(
     for match in _ITEM.finditer(__doc__ or "")
 )
 PARQUET = tuple(column for column in COLUMNS if column.form != "table")
-# Columns that a notebook shows of a table: the first questions, and these for each solver.
+# What a notebook shows of a table: this many of its first questions, and these columns for each solver.
 SHOWN_QUESTIONS = 10
 SHOWN_COLUMNS = ("solver", "answer", "outcome", "correct", "tools", "cost_usd")
 TABLE = tuple(column for column in COLUMNS if column.form != "parquet")
@@ -243,7 +243,7 @@ NAME = "NAME"
 
 
 class QuestionTable(Sequence[Mapping[str, Any]]):
-    """A row per question and solver, with the columns of `TABLE` or others; `group.NAME` becomes one per group."""
+    """A row per question and solver, with these columns (default: `TABLE`); `group.NAME` becomes a column per group."""
 
     def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]

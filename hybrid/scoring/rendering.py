@@ -60,7 +60,7 @@ def tables_of(comparison: Comparison, result: SectionResult) -> tuple[Table, ...
 
 
 def title_of(comparison: Comparison, section: Section) -> str:
-    """Return benchmark, section, failures and labels, which qualify every number below."""
+    """Return a section's title: benchmark, section, and the failures and labels that qualify every number below."""
     failed = [
         f"{solver.solver}: {solver.failed} of {len(solver.scores)} failed"
         for solver in comparison.solvers
@@ -90,7 +90,7 @@ def _title_of_table(comparison: Comparison, section: Section, keys: Sequence[str
 
 
 def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
-    """Return a table of rows with the same key fields: of a solver and a metric, of a pair and a task."""
+    """Return a table of rows that have the same key fields, such as solver and metric, or pair and task."""
     metrics = {row.metric for row in rows}
     shown_keys = [key for key in keys if key != "metric" or len(metrics) > 1]
     title = _title_of_table(comparison, section, keys, metrics)
@@ -212,7 +212,7 @@ _NAMED = re.compile(f"'+{_SIGN}")
 
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
-    r"""Return a heading and a line per row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
+    r"""Return a heading and a line per row (RFC 4180 quoting, lines end in \n), with each solver's model and run."""
     benchmark, rule = (solvers[0].benchmark, solvers[0].unanswered) if solvers else ("", "")
     origins = {solver.solver: origin_of(solver) for solver in solvers}
 

@@ -90,7 +90,7 @@ class Result:
 
     @property
     def holds(self) -> bool:
-        """Whether the adjusted p value is below `LEVEL`; False without one."""
+        """Whether the adjusted p value is below `LEVEL`; False without an adjusted p value."""
         return self.p_holm is not None and self.p_holm < LEVEL
 
     @property
@@ -111,7 +111,7 @@ Lead = Callable[["Comparison", Sequence[Result]], str]
 
 
 def no_lead(*_: object) -> str:
-    """Return the conclusion of a section that has none."""
+    """Return an empty conclusion, for a section that draws none."""
     return ""
 
 
@@ -173,7 +173,7 @@ def with_interval(row: Result, metric: Metric) -> Result:
     return replace(row, value=metric.value, n=metric.n, low=low, high=high)
 
 
-# The note of a row by the reason why nothing was tested.
+# The note of an untested row, by the reason why it was not tested.
 UNTESTED: Mapping[str, str] = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "waiting": "not tested: a mean over tasks with questions that are not finished yet",

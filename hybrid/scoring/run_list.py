@@ -233,7 +233,7 @@ def list_scored(
     Args:
         folders: where to look; three levels of folders are searched.
         criteria: which runs and solvers to list.
-        sort: newest, by name, highest score, highest cost or most questions first.
+        sort: the order: newest first, by name, highest score first, highest cost first, or most questions first.
         most: largest number of runs (by score or cost: of rows); None for all.
 
     Raises:
@@ -257,7 +257,7 @@ def show_run(path: Path) -> RunDetails:
 
 
 def summaries(run: ListedRun) -> tuple[SolverSummary, ...]:
-    """Return each solver of a run with its score and cost; a run without a solver is a row without a name."""
+    """Return each solver of a run with its score and cost; a run without solvers gets one summary without a name."""
     if not run.solvers:
         return (SolverSummary("", 0),)
     folder, results = RunFolder(run.path), []

@@ -48,7 +48,7 @@ class Counted:
     metrics: tuple[Metric, ...]
 
     def values(self) -> dict[str, Json]:
-        """Return the metrics by name, those with dots nested."""
+        """Return the metrics by name; names with dots become nested objects."""
         return nested({metric.name: rounded(metric.value) for metric in self.metrics})
 
     def tasks(self, by: str | None) -> dict[str, Json]:
@@ -154,8 +154,8 @@ class Scored:
     def as_json(self, by: str | None = None) -> dict[str, Json]:
         """Return the object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
 
-        All numbers follow the rule `unanswered`. Accuracies cover the questions that did not fail; `intervals` are 95
-        %: low, high, method.
+        All numbers follow the rule `unanswered`. Accuracies cover the questions that did not fail; `intervals` has the
+        low end, the high end and the method of each 95 % interval.
         """
         report: dict[str, Json] = {
             "benchmark": self.benchmark,
@@ -243,7 +243,7 @@ def counted_twice(
 
 
 def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return the metrics without failed questions, then `with_failed.*`, which count failed ones as wrong."""
+    """Return the metrics without failed questions, then `with_failed.*`, which count these as wrong."""
     metrics = summary(benchmark, questions, scores)
     if not any(score.outcome.failed for score in scores):
         return metrics
@@ -351,7 +351,7 @@ class ScoredAnswers:
 
 def answered(answers: Objects) -> Flags:
     """Mark the positions with a readable answer."""
-    # A loop of numpy over pointers and short texts; a generator would take twenty times as long.
+    # numpy compares the objects in one fast loop; a Python generator would take twenty times as long.
     flags: Flags = np.not_equal(answers, None).astype(bool)  # type: ignore[call-overload]  # any object may be compared
     return flags
 

@@ -156,7 +156,7 @@ def recorded_of(folder: RunFolder, solver: str, questions: RecordedQuestions) ->
 
 
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
-    """Score every question, those without an answer under both rules."""
+    """Score every question; questions without a readable answer are scored under both rules."""
     scores: list[Score] = []
     by_other_rule: list[Score] = []
     reasons: dict[str, str] = {}

@@ -61,7 +61,7 @@ class VotedQuestion:
 
 
 def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
-    """Return the questions of a solver that were voted on; none if its run did not sample or it samples itself.
+    """Return the questions of a solver that were voted on; none if its run did not sample, or if it samples by itself.
 
     Raises:
         DataError: unreadable attempts.

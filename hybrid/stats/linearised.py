@@ -46,7 +46,7 @@ class Rows:
     stratum: Indices
     numerator: Floats
     denominator: Floats
-    # Whether every cell is a separate cluster worth 0 or 1 of 1.
+    # Whether every cell is a cluster of its own, with the numerator 0 or 1 and the denominator 1.
     single: bool
 
     @property
@@ -61,7 +61,7 @@ class Rows:
         return {}
 
     def with_numerators(self, numerator: Floats) -> Rows:
-        """Return the same rows with other numerators, as simulations and permutations need; both share layouts."""
+        """Return a copy with other numerators, for simulations and permutations; the copy shares the layouts."""
         rows = replace(self, numerator=numerator)
         rows.__dict__["layouts"] = self.layouts
         return rows
@@ -72,7 +72,7 @@ class Rows:
         return {(self.clusters[cluster], self.strata[stratum]) for cluster, stratum in pairs}
 
     def covers_same(self, other: Rows) -> bool:
-        """Return whether both have the same pairs of cluster and stratum, in the same order."""
+        """Return whether `other` has the same pairs of cluster and stratum in the same order."""
         names = self.clusters == other.clusters and self.strata == other.strata
         return names and np.array_equal(self.cluster, other.cluster) and np.array_equal(self.stratum, other.stratum)
 

@@ -271,12 +271,13 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
             if read < count:
                 yield from read_group(file, group, file.schema_arrow.names, path, row_count)[read:]
             row_count += count
-            # Arrow reads full pages, often all pictures of a row group, and would keep that memory for the next one.
+            # Arrow reads full pages, often all pictures of a row group, and would keep that memory for the next row
+            # group.
             pa.default_memory_pool().release_unused()
 
 
 def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[str]) -> Iterator[DataRow]:
-    """Yield the rows while threads decode and store the images of the next ones.
+    """Yield the rows while threads decode and store the images of the next rows.
 
     The number of rows stored in advance is at most the number of rows used so far, and at most `MAX_AHEAD`. So a run
     with a small limit stores few images that it does not need.

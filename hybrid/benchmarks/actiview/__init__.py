@@ -111,7 +111,7 @@ class ActiView(Benchmark):
             )
             for exchange in answers
         ]
-        # Prefer a wrong answer to a view without an answer, whatever the latter scores.
+        # Prefer a view with a wrong answer to a view without an answer, even if the latter scores more.
         best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
         if question.protocol["mode"] == "commonsense":
             declined = best.answer is None and DECLINED.search(answers[-1].reply.text) is not None
@@ -129,7 +129,10 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute accuracies, recalls and numbers of views; names of accuracies state additional information used."""
+        """Compute accuracies, recalls and numbers of views.
+
+        The names of accuracies state which additional information was used.
+        """
         metrics = super().summarise(scores)
         used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
         if used is None:

@@ -101,7 +101,7 @@ class Script:
 
     @property
     def start(self) -> int:
-        """The first part of the modes single and shift."""
+        """Number of the part that the modes single and shift show first."""
         return cast(int, self.question.protocol["start"])
 
     @property

@@ -76,7 +76,7 @@ class Blink(Benchmark):
         return tuple(f"{task}/{split}-*.parquet" for task in tasks or TASKS)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Yield the rows of the chosen tasks' files; a file that cannot be opened is one broken question."""
+        """Yield the rows of the chosen tasks' files; a file that cannot be opened becomes one broken question."""
         settings = self.card.resolve_settings(source.settings)
         seen: set[str] = set()
 

@@ -50,7 +50,7 @@ class Rules:
 
     # Width and height in pixels; HAT resizes the images of COCO-Search18 and COCO-FreeView to this size.
     screen: tuple[int, int] = (512, 320)
-    # Number of fixations of a prediction that count.
+    # Number of fixations to which a prediction is cut.
     crop: int = CROP
     # Whether human paths are cut too, as in one loader of HAT; the paper cuts only predictions.
     crop_truth: bool = False

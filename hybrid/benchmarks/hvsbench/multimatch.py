@@ -44,7 +44,7 @@ _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
 # Number of pairs of saccades that are processed together, so that their data fit a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
-# Cost of an additional batch, as a number of padding pairs of saccades.
+# Cost of an additional batch, expressed as the number of padding pairs of saccades that take the same time.
 _BATCH_CELLS: Final = 1 << 14
 # Alignments per call of SciPy; the time of a call has a constant part and a part proportional to the square of their
 # number.
@@ -193,8 +193,8 @@ def _cheapest(distances: Floats) -> Codes:
     below, so it is on no path to a real pair. The code at (0, 0) is 0.
     """
     rows, columns, pairs = distances.shape
-    # One additional row and column, which are impassable. Pairs of saccades with the same i + j are independent of each
-    # other, and are equally spaced in memory.
+    # The arrays have one additional row and column, which are impassable. Pairs of saccades with the same i + j are
+    # independent of each other, and are equally spaced in memory.
     cost = np.full((rows + 1, columns + 1, pairs), np.inf)
     best = np.full((rows, columns, pairs), np.nan)
     cost[1, 1] = 0.0

@@ -121,7 +121,7 @@ def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
 
 
 def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
-    """Ask which of two is more salient, by their names or by their boxes."""
+    """Ask which of two objects is more salient; the options are their names or their boxes."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     low, high = sorted(int(rank) for rank in rng.permutation(len(scene.objects))[:2])
     pair = [scene.objects[rank] for rank in ((low, high) if answer == 0 else (high, low))]

@@ -55,7 +55,7 @@ class MmSap(Benchmark):
                 try:
                     present.add(set_of(path, folder, row, columns))
                 except DataError:
-                    # Blame the table only if no earlier row named a set.
+                    # Reject the table only if its first row names no set.
                     if not number:
                         raise
                 if not columns.set:
@@ -105,7 +105,7 @@ class MmSap(Benchmark):
                     yield lost(name, source.folder, str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Ask with five options; if either parse reads a refusal, ask once more with the other four."""
+        """Ask with five options; if either parser reads a refusal, ask once more with the other four."""
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)

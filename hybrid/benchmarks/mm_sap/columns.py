@@ -38,7 +38,7 @@ class SetColumns:
     options: tuple[str, ...]
     answer: str
     image: str
-    # The column is empty if the table does not have it.
+    # Each of the following names is empty if the table has no such column.
     type: str
     refusal: str
     set: str
@@ -72,7 +72,7 @@ def resolve(column_names: Sequence[str], location: str) -> SetColumns:
 
 
 def origin_of(answers: Sequence[object], location: str) -> int | None:
-    """Return whether numeric answers count from 0 or from 1; None if there are none.
+    """Return whether numeric answers count from 0 or from 1; None if no answer is numeric.
 
     Raises `DataError` if the numbers in a table contain neither a 0 nor a 5, or contain both.
     """

@@ -71,7 +71,8 @@ class MvpBench(Benchmark):
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
-        # Rows with the same pair and text, such as the two of a yes/no question, share the number of the first of them.
+        # Rows with the same pair and text, such as the two of a yes/no question, share the number of the first such
+        # row.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
         prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
@@ -152,7 +153,7 @@ class MvpBench(Benchmark):
         )
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute qAcc, aAcc, iAcc, mAcc, circular, vanilla, first_rotation and pAcc, as far as there are units."""
+        """Compute qAcc, aAcc, iAcc, mAcc, circular, vanilla, first_rotation and pAcc, if there are units for them."""
         return tuple(ratios(self.card.metrics, tuple(with_runs(scores)), {"category": CATEGORIES}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:

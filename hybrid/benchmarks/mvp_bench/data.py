@@ -33,7 +33,7 @@ _INDEX = re.compile(r"([1-9]\d?)/([1-9]\d?)")
 
 @dataclass(frozen=True)
 class PairRow:
-    """One question of a file. `rotation` counts from 1 to `rotations`; 0 of 0 is the single run."""
+    """One question of a file. `rotation` counts from 1 to `rotations`; both are 0 in the single run."""
 
     id: str
     pair: int
@@ -99,7 +99,7 @@ class QuestionFile:
 
 
 def question_file(folder: Path, path: Path, *, rotations: bool = False) -> QuestionFile:
-    """Read the question file of the single run, or with `rotations` that of the rotations.
+    """Read the question file of the single run or, with `rotations`, the file of the rotations.
 
     The content is cached until the file changes, because every task needs the whole file.
 

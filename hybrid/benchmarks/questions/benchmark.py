@@ -109,15 +109,15 @@ class TableBenchmark(Benchmark):
         return score_of(question, credit, reply.outcome, values=scoring.yes_values(question, None))
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Score an answer stored by others, parsed like a reply."""
+        """Score an answer that another program stored; it is parsed like a reply."""
         return scoring.score_text(question, stored, Outcome.ANSWERED, options)
 
     def expected(self, question: Question) -> str | None:
-        """Return `hybrid.benchmarks.questions.scoring.describe_target`; None if the answer is hidden."""
+        """Return the right answer in words (`scoring.describe_target`); None if the answer is hidden."""
         return None if question.target is None else scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
-        """Yield the doubts of `hybrid.benchmarks.questions.reading.QuestionReader`."""
+        """Yield questionable rows of the chosen tasks, as `QuestionReader.doubts` describes them."""
         for path in self.files(source):
             if path in self.tables(source):
                 yield from self.reader(source, path).doubts(source.tasks)

@@ -59,7 +59,7 @@ _PLACEHOLDERS: Final = frozenset(
         *("not public", "not released", "not disclosed", "not provided", "n.a", "no label", "no ground truth"),
     }
 )
-# `answer withheld`, `label: hidden`.
+# Matches texts such as `answer withheld` and `label: hidden`.
 _ABOUT_ANSWER: Final = re.compile(r"(?:the )?(?:answer|label|target|ground truth|gt)s?:? (?:is |are )?(?P<word>.+)")
 _FOREIGN_NUMBER: Final = re.compile(
     r"[-+\u2212]?(?:[0-9]{1,3}(?:[.'\u2019 \u00a0\u202f][0-9]{3})+(?:[,.][0-9]+)?|[0-9]+,[0-9]+)"
@@ -102,7 +102,7 @@ class Doubts:
                 )
                 picture_sizes = sizes[annotated.image - 1 : annotated.image]
                 yield from self._frames.look_at({"box": ends}, picture_sizes, f"{row.where}, evidence")
-        # Options inside the text also explain an odd answer.
+        # Doubts about the answer are reported only without doubts about options, which also explain an odd answer.
         doubts = list(self._of_options(row, question)) or list(self._of_answer(row, question))
         for doubt in (*_of_text(question), *doubts):
             yield f"{row.where}: {doubt}"

@@ -277,7 +277,7 @@ class QuestionReader:
         return stored
 
     def _referred(self, reference: ImageOfRow, location: str) -> bytes:
-        """Return the image of the row with an id."""
+        """Return the image of the row to which another row refers by id."""
         at = self.index.place_of(reference)
         row = next((row for _, row in self.table.some([at])), None) if at is not None else None
         if not isinstance(row, DataRow):

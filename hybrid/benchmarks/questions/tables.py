@@ -31,7 +31,7 @@ _CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line from 1, or its number from 0 and its number from 1."""
+    """Position of a row: its byte offset and its line (from 1), or its number counted from 0 and counted from 1."""
 
     offset: int
     line: int
@@ -48,7 +48,7 @@ class DataTable(Protocol):
     counted: str
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of its columns; for JSON Lines every key of a row."""
+        """Return the names of its columns; for JSON Lines, the keys of all rows."""
         ...
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -78,7 +78,7 @@ def table_of(folder: Path, path: Path) -> DataTable:
 
 
 class _Lines:
-    """The lines of a file as text, and the position of the next one."""
+    """The lines of a file as text, and the position of the next line."""
 
     def __init__(self, file: BinaryIO, line: int) -> None:
         self._file, self.line = file, line

@@ -112,7 +112,8 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
 
     _refuse_archive(path)
     try:
-        # A writer turned a reply that begins with "=" into a formula: the reply is its text, not its value (0).
+        # Some writers turn a reply that begins with "=" into a formula. The reply is the text of the formula, not its
+        # value (0).
         with closing(load_workbook(path, read_only=True, data_only=False)) as book:
             sheets = book.worksheets[:1]
             for sheet in sheets:

@@ -63,8 +63,8 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
 
 def _judge_first(comparison: Comparison) -> None:
-    """Judge the tool output of all solvers, which reads their attempts; then every section finds their facts."""
-    # The section that needs what cannot be read reports it.
+    """Judge the tool output of all solvers: this reads their attempts and caches the facts for every section."""
+    # If a file cannot be read, the section that needs it reports the error.
     for solver in comparison.solvers:
         if role(solver) in ("hybrid", "specialist"):
             with suppress(HybridError, OSError, ValueError):

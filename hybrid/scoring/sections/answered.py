@@ -51,7 +51,7 @@ BETTER, ANSWERING = "difference from better answers", "difference from answering
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return the parts of each pair's difference, and for a specialist the rows of both parts of its questions."""
+    """Return the parts of each difference and, for a specialist, rows on the questions that it answers and the rest."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         section_rows += _specialist_rows(comparison, pair)
@@ -88,7 +88,7 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
 
 
 def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterator[Result]:
-    """Yield difference, values and right answers on some questions; without a test, no difference and no value a.
+    """Yield difference, values and right answers on some questions; unless `tested`, omit difference and value a.
 
     There are no rows if the part has no value of this metric, which the conclusion compares with that of all questions.
     """

@@ -45,7 +45,7 @@ NEAR_ZERO = "not given: the way from the better part to the ceiling does not dif
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield counts and the share of the way for each hybrid solver with both parts, over all and within each task."""
+    """Yield counts and the share reached of each hybrid solver that has both parts, over all questions and by task."""
     for group in comparison.groups:
         if group.alone is None or group.specialist is None:
             continue

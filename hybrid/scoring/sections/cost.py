@@ -56,7 +56,10 @@ COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield each solver's headline metric and cost per question, in the first unit known for all and not all 0."""
+    """Yield each solver's headline metric and its cost per question.
+
+    The cost is in the first unit of `COSTS` that is known for all solvers and is not 0 for all of them.
+    """
     entries: list[tuple[Scored, Metric, Usage, int]] = []
     for solver in comparison.solvers:
         metric = next((m for m in solver.metrics if m.name == comparison.headline and m.value is not None), None)

@@ -95,7 +95,7 @@ class Term:
 
     @property
     def factors(self) -> tuple[str, str, str]:
-        """Names of the three shares: of all questions, of those with a call, and of those changed."""
+        """Names of the three shares whose product is the part: mass, policy and quality."""
         return self.mass, self.policy, self.quality
 
 
@@ -179,7 +179,7 @@ class ToolQuestion:
         return fmean(repetition.answered for repetition in self.repetitions) if self.later else float(self.answered)
 
     def call_share(self, call: bool) -> float:
-        """Return the share of its repetitions that were answered on both sides with a call, or without a call."""
+        """Return the share of repetitions that were answered alone and with tools, and that had a call (or no call)."""
         if not self.later:
             return float(self.answered and bool(self.tools) == call)
         return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.repetitions)
@@ -197,7 +197,7 @@ class ToolQuestion:
 
 @dataclass(frozen=True)
 class Estimated:
-    """A number of the decomposition; None if its condition has no questions, or too few for an interval."""
+    """A number of the decomposition and its interval; either is None if too few questions meet the condition."""
 
     value: float | None
     interval: Interval | None
@@ -261,7 +261,7 @@ def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: 
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield the decomposition of each hybrid solver with an MLLM alone: over all, by task and by tools called."""
+    """Yield each hybrid solver's decomposition, over all, by task and by tools called, if its MLLM alone was run."""
     for group in comparison.groups:
         if group.alone is not None:
             yield from _of_group(comparison, group, group.alone.solver, comparison.overlap(group.alone, group.hybrid))
@@ -288,7 +288,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
     )
     row = Result(NAME, GAIN, FRACTION, None, a=alone, b=group.hybrid.solver, none=comparison.rule)
     section_rows = [*rows_of(replace(row, note="; ".join(filter(None, notes))), all_questions, averaging)]
-    # Gain and harm with a call by set of called tools; they add up to the parts over all.
+    # Gain and harm with a call, by the set of called tools; these rows add up to the parts over all tools.
     tool_sets = sorted(
         {repetition.tools for question in all_questions for repetition in question.repetitions if repetition.tools}
     )

@@ -142,7 +142,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
 
 
 def _reasons_against(comparison: Comparison, section_rows: Sequence[Result], seen: Sequence[Result]) -> list[str]:
-    """Return for each difference why the conclusion does not claim it; empty if it does."""
+    """Return for each difference why the conclusion does not claim it; empty for a difference that is claimed."""
     rows_of_pairs = ConclusionRows(comparison, ("helped", "answered"), section_rows)
     claims = (rows_of_pairs.pair(comparison.named(row.a), comparison.named(row.b)).claim for row in seen)
     return [NO_CLAIM.get(claim, "") for claim in claims]

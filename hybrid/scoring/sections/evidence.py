@@ -83,7 +83,7 @@ RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield each class with its ids and each rate, in total and by group, for each hybrid with an MLLM alone."""
+    """Yield each class with its ids and each rate, in total and by group, if a hybrid's MLLM alone was run too."""
     for group in comparison.groups:
         if group.alone is not None:
             solvers, verdicts = (group.hybrid, group.alone), outputs_by_question(group.hybrid)
@@ -165,7 +165,7 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     return " ".join(sentences)
 
 
-# For each rate, the counted questions and the questions they are a share of.
+# For each rate, the questions that it counts, and the questions of which these are a share.
 COUNTED = {name: FORMULAS[name].removeprefix("questions with ").split(" / questions with ") for name in RATES}
 
 SECTION = statistic(

@@ -44,7 +44,7 @@ def rows(comparison: Comparison) -> list[Result]:
     for group in comparison.groups:
         if group.blank is None:
             continue
-        # Use the questions that all three have; if the MLLM alone was not run, only content can be computed.
+        # Use the questions that all three solvers have. If the MLLM alone was not run, only `content` can be computed.
         if group.alone is None:
             section_rows += contrasts(comparison, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
         else:

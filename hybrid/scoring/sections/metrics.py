@@ -64,7 +64,7 @@ def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
 
 
 def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> list[Result]:
-    """Return the headline metric of each contestant; for a repeated one the mean, with the range as a note."""
+    """Return the headline metric of each contestant; for a repeated solver, the mean with the range as a note."""
     rows = {row.a: replace(row, note="") for row in section_rows if is_value(row, comparison)}
     contestant_rows = []
     for contestant in comparison.contestants:
@@ -98,7 +98,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         return ""
     row = max(first, key=lambda row: row.value or 0.0)
     best = [other for other in first if other.value == row.value]
-    # Of several solvers, each has its own repetitions.
+    # If several solvers share the highest value, each name gets the note on that solver's repetitions.
     names, note = ([row.a], row.note) if len(best) == 1 else ([f"{other.a}{other.note}" for other in best], "")
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "

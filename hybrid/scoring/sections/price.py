@@ -52,7 +52,7 @@ TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the 
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return both rates and the gain over a majority at the same price, for each hybrid solver with an MLLM alone."""
+    """Return both rates and the gain over a majority at the same price, if a hybrid solver's MLLM alone was run too."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 
@@ -142,7 +142,7 @@ def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Fl
     scores = []
     for place, replies in enumerate(zip(*answers, strict=True)):
         votes = Counter(answer for answer in replies if answer is not None)
-        # `Counter` keeps the order in which answers came, and `max` takes the first of equals.
+        # `Counter` keeps the order in which answers came, and `max` returns the first of equal counts.
         winner = max(votes, key=votes.__getitem__, default=None)
         scores.append(float(right[replies.index(winner)][place]))
     return np.array(scores, float)

@@ -56,7 +56,7 @@ _SPENT: Final[WeakKeyDictionary[OpenFile, dict[str, Mapping[str, float | None]]]
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield the share, in total and by task, and the total saving of each hybrid solver paired with an MLLM alone."""
+    """Yield the share of unchanged answers, in total and by task, and the saving, if a hybrid's MLLM alone was run."""
     for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
             yield from _of_pair(comparison, group.alone, group.hybrid)
