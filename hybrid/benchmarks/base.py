@@ -46,7 +46,7 @@ UnansweredRule = Literal["wrong", "guess"]
 class Source:
     """The source of questions, and the store for their images."""
 
-    # The folder of the official layout; for a benchmark with `accepts_file` it may be a file.
+    # The folder with the data in the official layout; for a benchmark with `accepts_file` it may be a file.
     folder: Path
     store: ImageStore
     split: str
@@ -250,7 +250,7 @@ class Benchmark(ABC):
         return tuple(ratios(self.card.metrics, scores, {"task": self.card.tasks}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Return the predictions saved by others at `path`, with the questions as far as the files contain them.
+        """Return the predictions at `path`, with their questions as far as the files contain these.
 
         Return None if this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
@@ -266,7 +266,7 @@ class Benchmark(ABC):
         return None
 
     def question_from_row(self, row: PredictedRow) -> Question:
-        """Return the question of a foreign row as far as the row contains it, for scoring without the data.
+        """Return the question of a row in another format, as far as the row contains it, for scoring without the data.
 
         Raises:
             UsageError: scoring needs more of a question than a row contains.
@@ -317,7 +317,7 @@ class Benchmark(ABC):
 
 
 def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
-    """Name images `img:1`, `img:2`, ...: file names can leak the answer."""
+    """Name images `img:1`, `img:2`, ..., because file names can leak the answer."""
     return tuple(ImageRef(f"img:{first + offset}", image) for offset, image in enumerate(images))
 
 

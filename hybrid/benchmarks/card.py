@@ -56,7 +56,7 @@ class Baseline:
     name: str
     # The table or section of the paper.
     where: str
-    # Command from `hybrid` on; DIR, FILE and URL are placeholders, and so is the model.
+    # Command that begins with `hybrid`; DIR, FILE and URL are placeholders, and so is the model.
     command: str
     # Differences from the paper, beyond the model.
     differs: str = ""
@@ -91,7 +91,7 @@ class Ratio:
     strata: str = ""
     # Smallest number of values of `strata`, or of `by`, for the metric to exist.
     fewest: int = 1
-    # See `share` in `Metric`.
+    # Whether the metric is a share (`Metric.share`).
     share: bool = True
     # Whether the metric exists even without a score.
     kept: bool = False
@@ -259,7 +259,7 @@ class BenchmarkCard:
     joint: Joint = OUR_JOINT
     # Results that the paper reports, and how to run them here.
     baselines: tuple[Baseline, ...] = ()
-    # Every metric that `summarise` can return; the first match describes a name.
+    # Every metric that `summarise` can return; the first card that matches a name describes it.
     metrics: tuple[MetricCard, ...] = ()
     # Where to get data that the hub does not have: an address, and what it provides or requires.
     elsewhere: str = ""

@@ -195,7 +195,7 @@ class AblationReport(Report):
         }
 
     def conclusion(self) -> tuple[str, ...]:
-        """Return sentences that say which effects were shown and which were not."""
+        """Return sentences that say which effects are significant and which are not."""
         waiting = {run.scored.solver: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
         has_calls = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
@@ -214,7 +214,7 @@ class AblationReport(Report):
         )
 
     def _differences(self, reference: str) -> list[Result]:
-        """Return the paired differences of the headline metric, over all tasks, from a reference run."""
+        """Return each run's paired difference from a reference run, by the headline metric over all tasks."""
         key = ("differences", "difference", "", self.metric, reference, False)
         return [
             row for row in self.results if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == key
@@ -244,7 +244,7 @@ class AblationReport(Report):
     def _on_each(
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
     ) -> list[str]:
-        """Return a sentence for each significant difference and one for the rest; `idle` tools were never called."""
+        """Return a sentence for each significant difference, and one for all others; `idle` tools were never called."""
         family = self._differences(rows[0][1].a) if rows else []
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda pair: pair[1].value or 0

@@ -48,12 +48,12 @@ class AttemptFacts:
     """Facts of one attempt."""
 
     asks: AskFacts
-    # The tools of the calls without a fault.
+    # The tool of each call that ended without a fault.
     answered: tuple[str, ...]
     faulted: tuple[FaultedStep, ...]
     # How replies ended, if not normally: kind and finish reason.
     ends: tuple[tuple[str, str], ...]
-    # Confidence, 0..1, of the specialists' last answer; None without a usable one.
+    # Confidence, 0..1, of the specialists' last answer; None if it is missing or unusable.
     confidence: float | None
 
     @property
@@ -74,7 +74,7 @@ def read_attempt(recorded: Recorded, identity: str) -> Attempt:
 
 
 def known_facts(recorded: Recorded, identity: str) -> AttemptFacts | None:
-    """Return the facts of an attempt if it was read before."""
+    """Return the facts of an attempt that was read before; None for any other attempt."""
     return None if recorded.index.file is None else _FACTS.get(recorded.index.file, {}).get(identity)
 
 
@@ -196,7 +196,7 @@ def lacks_pictures(folder: RunFolder, solver: str) -> bool:
 
 
 def questions_with_pictures(folder: RunFolder, solver: str) -> frozenset[str]:
-    """Return the ids of the questions that have tool output, with a picture in every output."""
+    """Return the ids of the questions that have tool output and whose tool outputs all contain a picture."""
     return frozenset(name for name, outputs in _picture_flags(folder, solver) if outputs and all(outputs))
 
 

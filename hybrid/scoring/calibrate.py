@@ -56,8 +56,8 @@ MODEL_SOLVER = "mllm"
 # The setting of `--tool-output` under which tools return their real output.
 REAL = "real"
 OPTIONS = ScoreOptions(unanswered="wrong")
-# The rule for unanswered questions that `hybrid score` saves. For the MLLM it does not matter, because only its answers
-# count.
+# The rule for unanswered questions that `hybrid score` saves. The rule does not matter for the MLLM, because only its
+# answers count.
 AS_TABLES = ScoreOptions(unanswered="guess")
 
 
@@ -142,7 +142,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
                 str(specialist_answer["backend"]),
                 float(specialist_answer["confidence"]),
             )
-            # The arbiter uses this confidence as long as nothing has been measured.
+            # Before any measurement, the arbiter uses the confidence that follows from these facts.
             stated, on_card = (
                 None if prompt.kind is Kind.SCANPATH else confidence,
                 specialist_answer.get("on_card") is True,
@@ -246,7 +246,7 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
     tool_backends = {case.key[:2] for case in answers}
-    # Tools whose output these tools use are included.
+    # Include every tool whose output one of these tools uses.
     relied, waiting = set[str](), {tool for tool, _ in tool_backends - {MODEL}}
     while waiting:
         relied |= waiting
@@ -318,7 +318,7 @@ def _slopes(contests: Sequence[Contest]) -> dict[tuple[str, str], float]:
             for rates, deviations, won, weight in (contest for contest in contests if name in contest[1]):
                 p = probability(rates + sum(slopes[other] * y for other, y in deviations.items()))
                 up += weight * (won - p) * deviations[name]
-                # This bounds the curvature (p = 1/2), so no step overshoots.
+                # Use the largest possible curvature (at p = 1/2), so that no step overshoots.
                 curved += weight * deviations[name] * deviations[name] / 4
             slopes[name] = max(0.0, slopes[name] + up / curved)
         if all(abs(slopes[name] - was) < CLOSE for name, was in previous.items()):

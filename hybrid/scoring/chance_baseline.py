@@ -32,7 +32,7 @@ from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 MAX_ENDS = 120
 # Values that differ by less count as equal, because sums in another order may differ slightly.
 SAME = 1e-9
-# Each metric is tested on this many clusters, and on this many questions of each cluster.
+# Whether a metric is affine is tested on this many clusters, and on this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
 # Draws for each question: this total divided by the number of questions, within the two bounds.
 ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
@@ -101,7 +101,7 @@ class Expected:
 
 
 class Guesser:
-    """Guesses at the questions of one benchmark. Questions that are scored alike are computed once.
+    """Computes guesses at the questions of one benchmark; questions that are scored alike share one computation.
 
     Args:
         benchmark: the benchmark whose dialogue and scorer are used.
@@ -234,7 +234,8 @@ def metrics_of_a_guess(
     for name in inexact:
         values = [draw[name] for draw in draws if name in draw]
         if len(values) > 1:
-            # Each draw is used once, so the mean of the draws is the expected score.
+            # Each draw is used once, so the mean over the draws of an affine metric is its value at the expected
+            # scores.
             mean = by_name[name].value if name in affine else fmean(values)
             by_name[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
         else:

@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def grouping(self) -> str:
-        """Return the name of a group of questions: the value of `--by`, else `task`."""
+        """Name of the grouping of questions: the value of `--by`, else `task`."""
         return self.options.by or "task"
 
     @cached_property
@@ -102,7 +102,7 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> tuple[SolverPair, ...]:
-        """The pairs of the options, else every two contestants; the reference comes first in each pair."""
+        """The pairs that the options name, else all pairs of contestants; the reference comes first in each pair."""
         every_pair = itertools.combinations(
             (contestant.solver for contestant in sorted(self.contestants, key=_rank)), 2
         )
@@ -110,7 +110,7 @@ class Comparison:
 
     @cached_property
     def main_pairs(self) -> tuple[SolverPair, ...]:
-        """The most important pairs: each hybrid solver against its parts and controls; all pairs if there is none."""
+        """The most important pairs: each hybrid solver against its parts and controls; else all pairs."""
         name_sets = {
             frozenset((group.hybrid.solver, other.solver))
             for group in self.groups

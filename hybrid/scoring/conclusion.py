@@ -191,7 +191,7 @@ SPECIALISTS_NOT_CHOSEN = case(
     "the run has answers of the specialists, which are not compared",
     "This comparison leaves out the specialists alone; to include them: {command}",
 )
-# For the other claims, `said_of` builds the sentence from its parts.
+# These claims have fixed words; for all other claims, `said_of` builds the sentence from its parts.
 CONTENT_CASES = cases_of_claims(
     "content",
     {
@@ -234,7 +234,7 @@ TRAINED: Mapping[str, Case] = {
     ),
 }
 
-# Several solvers with tools, or several models.
+# Cases for several solvers with tools, or for several models.
 SEVERAL_GAINS = case(
     "gain.several",
     "several solvers with tools, or several models",
@@ -294,7 +294,7 @@ class _Conclusion:
         if parts:
             yield Sentence("limits", f"Limits: {parts}.")
 
-    # One solver with tools.
+    # Sentences about one solver with tools.
 
     def _of_one(self, group: ComparisonGroup) -> Iterator[Sentence]:
         calls_note, name = self._called((group.hybrid,)), ""
@@ -365,7 +365,8 @@ class _Conclusion:
                 rows += self._rows.part(group, group.alone, other, quantity).rows
         none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
         case, words = said_of(*rows, none=none, unclear=unclear)
-        # Blank tools may leave more or fewer questions unanswered than real ones.
+        # Blank tools may leave more or fewer questions unanswered than real tools, so append that part of the
+        # difference.
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
@@ -383,7 +384,7 @@ class _Conclusion:
         size = signed(row) if state == "open" else size_of(row)
         yield say(TRAINED[state], style=style, size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}")
 
-    # Several solvers with tools.
+    # Sentences about several solvers with tools.
 
     def _of_several(self) -> Iterator[Sentence]:
         groups, rows = self._groups, self._rows
@@ -426,7 +427,7 @@ def _measure(pair: HeadlinePair) -> str:
 def _specialists_words(
     pair: HeadlinePair, silent: Mapping[str, Result], whom: str, named: str, *, repeated: bool = False
 ) -> tuple[str, str]:
-    """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`.
+    """Describe the specialists' answers compared with `whom`, and the answers of `whom` where they are `silent`.
 
     If the specialists are `repeated`, `pair` covers the questions that at least one repetition answers, and includes
     the repetitions that leave these unanswered.
@@ -449,7 +450,7 @@ def _specialists_words(
         others = "question" if row.n == 1 else how_many(row.n or 0)
         return answers, f". On the other {others}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""
-    # The other cases name the hybrid solver next to the size of its lead.
+    # In the other cases, the sentence names the hybrid solver together with the size of its lead.
     next_to = f", {whom} {other}" if pair.state == "open" or pair.claim == "rule" else ""
     return f"The specialists alone {verb} {own}{of_all}{unit}{next_to}", ""
 

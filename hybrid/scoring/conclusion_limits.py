@@ -57,7 +57,8 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
     """Yield the parts of a conclusion's last sentence, about these groups, or about all solvers if there are none."""
-    # Report only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
+    # Report only the solvers that the first sentences name; the abstentions of specialists have a sentence of their
+    # own.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
     ]
@@ -125,7 +126,7 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
 
 
 def _counts(repeated: Mapping[str, Sequence[Scored]], count: Callable[[Scored], tuple[int, int]]) -> list[str]:
-    """Return `mllm 3 of 40` for each solver with such questions; over all repetitions of a repeated solver."""
+    """Return `mllm 3 of 40` for each solver with a count above 0; a repeated solver's repetitions are added up."""
     lines = []
     for repetitions in repeated.values():
         amount, n = (sum(numbers) for numbers in zip(*map(count, repetitions), strict=True))
@@ -178,7 +179,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the difference that this run's questions can detect, given their spread: the largest of several pairs."""
+    """Yield the smallest difference that this run can detect; of several pairs, the largest of these differences."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))

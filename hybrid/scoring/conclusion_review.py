@@ -315,7 +315,7 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield how often calls look at the annotated place, compared with chance, and how often these are right."""
+    """Yield how often calls look at the annotated place, compared with chance, and the accuracy where they do."""
     of = rows_about(rows, "places", group.hybrid)
     above, difference = of.get(ABOVE), of.get(places.DIFFERENCE)
     if above is None or above.low is None:

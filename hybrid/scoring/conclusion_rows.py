@@ -584,7 +584,7 @@ def _is_of_more_answers(overlap: Overlap, answering: float) -> bool:
     if metrics is not None and metrics[0].combine == "mean_of_ratios":
         sizes = Counter(overlap.task[overlap.kept].tolist())
         weight = np.array([1 / max(1, sizes[task]) for task in overlap.task])
-    # Correctness above the credit for no answer, in the repetitions where the other is silent.
+    # Correctness above the credit for no answer, in the repetitions where the other solver gives no answer.
     gained, lost = silent_a * (overlap.right[1] - overlap.credit), silent_b * (overlap.right[0] - overlap.credit)
     gain, loss = float((gained * weight).sum()), float((lost * weight).sum())
     of_b, of_a = float((weight * only_b).sum()), float((weight * only_a).sum())
@@ -613,7 +613,7 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has another sign than the pair's, or is significant alone.
+    """Return whether the difference over all questions has another sign, or is significant while the pair's is not.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """

@@ -51,7 +51,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
     parts = _different(answers, others, total)
     untested = _untested(rows, group.alone, group.hybrid)
     worse = significant_with_sign(answers, -1)
-    # Tasks that are listed above cannot be the largest loss among the others.
+    # A task that the sentence lists already cannot be the largest loss among the other tasks.
     left = [row for row in tested if row not in others and row not in worse]
     rest = _rest(rows, left, total, named=bool(untested or others)) if left else ""
     if untested:

@@ -123,7 +123,7 @@ def _count_faults(folder: RunFolder, solver: str, changed: int, size: int) -> Co
         calls.update(facts.answered)
         for step in facts.faulted:
             tool = resolve_name(step.tool, step.fault, tool_names) if step.is_call else step.tool
-            # A tool is listed if it was called.
+            # Only a call adds a tool to the list; a refused picture does not.
             if step.is_call:
                 calls[tool] += 1
             kinds.setdefault(tool, Counter())[step.fault] += 1

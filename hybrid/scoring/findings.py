@@ -84,7 +84,7 @@ class OutputVerdict:
 
     @property
     def no_trace(self) -> bool:
-        """Whether not even the calls are known."""
+        """Whether even the calls are unknown."""
         return self.unread in (NO_TRACE, DAMAGED)
 
 
@@ -175,7 +175,7 @@ async def _judge_recorded(
         return OutputVerdict(calls, False, "unread", unread=lost_rules[missing])
     try:
         return await judge_outputs(benchmark, question, attempt, rules)
-    # A rule or a scorer that fails on one trace costs only this question.
+    # A rule or a scorer that fails on one trace must affect only this question.
     except Exception as error:
         return OutputVerdict(
             _list_calls(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}"

@@ -213,7 +213,7 @@ class _Reader:
         return relative, (*self.share(relative, x, y, location), t)
 
     def _with_durations(self, paths: Sequence[RecordedPath], name: str) -> list[RecordedPath]:
-        """Return the paths of a file, without order if their times cannot be durations in ms; a note says so."""
+        """Return the paths of a file, marked as unordered if their times cannot be durations in ms; a note says so."""
         times = [t for path in paths if path.ordered for t in path.points[:, 2].tolist()]
         median = statistics.median(times) if times else MEDIAN_MS[0]
         if not MEDIAN_MS[0] <= median <= MEDIAN_MS[1]:
@@ -237,7 +237,7 @@ class _Reader:
         return replace(path, ordered=False)
 
     def paths(self, path: Path) -> None:
-        """Read a list of paths."""
+        """Read a JSON file with a list of paths."""
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path.name}: larger than {MAX_BYTES:,} bytes")
         try:
@@ -278,7 +278,7 @@ class _Reader:
         return RecordedPath(relative, f"{entry.get('subject', '')}{task}", np.array(points, float), ordered)
 
     def matrix(self, path: Path, name: str, values: NDArray[Any]) -> None:
-        """Read a matrix that is not 0 at fixations."""
+        """Read a matrix whose values are not 0 at the fixations."""
         relative = self.picture(name, path.name)
         width, height = self._sizes[relative]
         if values.ndim != 2 or values.shape != (height, width):

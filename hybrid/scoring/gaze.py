@@ -209,7 +209,7 @@ class CentreBias:
         )
 
     def _likelihoods(self, blur: float) -> dict[float, float]:
-        """Return the mean log likelihood over pictures by uniform share."""
+        """Return the mean log likelihood over pictures for each uniform share."""
         totals = dict.fromkeys(UNIFORM, 0.0)
         for name, fixations in self._own.items():
             rest = self._rest(name, blur)

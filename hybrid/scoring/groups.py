@@ -81,7 +81,7 @@ def model_of(scored: Scored) -> str | None:
 
 
 def origin_of(scored: Scored) -> dict[str, str | None]:
-    """Return `model` and `run` of a solver; None for a missing one."""
+    """Return `model` and `run` of a solver; each is None if it is missing."""
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 

@@ -346,7 +346,7 @@ def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
 
 
 def flag_captions(latex: str, solvers: Sequence[Scored]) -> str:
-    """Add `GENERATED` to the captions of LaTeX tables if questions were generated: a compiled page has no head."""
+    """Add `GENERATED` to LaTeX captions if questions were generated, because the head is only a LaTeX comment."""
     if not any(solver.data.generated for solver in solvers):
         return latex
     return _CAPTION.sub(lambda match: f"{match[1]} ({GENERATED})}}", latex)

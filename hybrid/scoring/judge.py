@@ -230,7 +230,7 @@ def readable_replies(attempts: Iterable[Attempt], without: Collection[str], coun
 
 
 async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
-    """Return one reading. Raises the model's exceptions."""
+    """Ask the judge about one reply and return its reading. Raises the model's exceptions."""
     reply, prompt = unread_reply, unread_reply.exchange.prompt
     text = judge_prompt(reply.exchange, read_texts(TEXTS))
     # Use a separate call key: recordings of the run must not answer the judge's calls.

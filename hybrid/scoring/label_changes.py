@@ -81,7 +81,7 @@ def _without(scored: Scored, task: str) -> Scored:
 
 
 def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
-    """Return the corrections made after the printed numbers, if some solver does not have the older labels."""
+    """Return the corrections that are later than the printed numbers, if some solver lacks the older labels."""
     if comparison.options.other_labels == "compare":
         return ()
     corrections = []

@@ -127,7 +127,7 @@ class Overlap:
 
     @cached_property
     def lost(self) -> Flags:
-        """Marks the questions that all solvers have and at least one failed in every repetition."""
+        """Marks the questions that all solvers have and that at least one solver failed in every repetition."""
         failed = [
             np.all([(at < 0) | answers.failed[at] for answers, at in zip(repeats, places, strict=True)], 0)
             for repeats, places in zip(self.repetitions, self.positions, strict=True)
@@ -197,7 +197,7 @@ class Overlap:
 
     @cached_property
     def silent_share(self) -> list[Floats]:
-        """For each solver, by question: share, 0..1, of counting repetitions without an answer; 0 if not present."""
+        """For each solver and question, the share of counting repetitions without an answer; 0 if not present."""
         shares = self._mean(lambda answers: (~answered(answers.answer)).astype(float))
         return [np.where(self.present, share, 0.0) for share in shares]
 
@@ -334,7 +334,7 @@ class Overlap:
     def _headline_with(
         self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, numbers: Sequence[int]
     ) -> Metric | None:
-        """Return a metric of one solver for one combination of repetitions, one per solver.
+        """Return one solver's metric for a combination that has one repetition of each solver.
 
         On questions that any of these repetitions left unanswered, the solver gets the neutral score. Questions that do
         not count in all of them are marked as failed.

@@ -180,7 +180,7 @@ class ToolEffect:
         return unit_of(self.metrics) == FRACTION
 
     def row(self, section: str, quantity: str = "") -> Result:
-        """Return an empty row of this effect."""
+        """Return a row about this effect, without a value."""
         metric, unit = self.metrics[0], unit_of(self.metrics)
         row = Result(
             section, quantity or self.quantity, unit, None, a=self.a.solver, b=self.b.solver, metric=metric.name

@@ -45,7 +45,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class RecordedPair:
-    """The questions that both files have, in the order of the first."""
+    """The questions that both files have, in the order of the first file."""
 
     questions: tuple[ToolQuestion, ...]
     # Whether gain and harm can be split by whether a tool was called.
@@ -64,7 +64,7 @@ class RecordedPair:
 
     @property
     def opposite_count(self) -> float | None:
-        """The difference over all questions if the mean over tasks has the other sign; else None."""
+        """The difference over all questions if the mean over tasks has the opposite sign; else None."""
         by_task: dict[str, list[float]] = {}
         for question in self.questions:
             by_task.setdefault(question.task, []).append(question.with_tools - question.alone)

@@ -122,7 +122,7 @@ class Row:
 
     @cached_property
     def asks(self) -> AskFacts | None:
-        """Cost and time of the attempt; None if it was not recorded. Raises as `attempt`."""
+        """Cost and time of the attempt; None if it was not recorded. Raises what `attempt` raises."""
         recorded, name = self.solver.recorded, self.question.id
         return (
             None
@@ -135,7 +135,7 @@ class Row:
         """The total usage of all exchanges."""
         if self.asks is None:
             return None
-        # Even a sum over one usage would take as long as the rest of the row.
+        # Avoid the sum over a single usage, which would take as long as the rest of the row.
         return self.asks.usages[0] if len(self.asks.usages) == 1 else sum(self.asks.usages, Usage())
 
     @property
@@ -164,7 +164,7 @@ class Row:
             return [
                 getattr(exchange, part).text for exchange in (() if self.attempt is None else self.attempt.exchanges)
             ]
-        # The usage counts the remaining columns under the same names, with one exception.
+        # The remaining columns are counted by the usage, under the same names with one exception.
         field = {"call_seconds": "seconds"}.get(name, name)
         if self.usage is None or (field in COST_FIELDS and not self.usage.is_complete):
             return None
@@ -250,7 +250,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
         self._questions = {row.question.id: row.question for row in rows}
         # Maps each column of the file to its fact and, for a mapping, to the key in it.
         places: dict[str, tuple[str, str | None]] = {}
-        self.columns: dict[str, str] = {}  # Name and type
+        self.columns: dict[str, str] = {}  # Maps the name of each column to its type
         for column in columns:
             several = column.name.endswith(NAME)
             keys = dict.fromkeys(key for row in rows for key in row.fact(column.name)) if several else (None,)

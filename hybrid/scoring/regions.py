@@ -106,7 +106,7 @@ def covers(place: Place, target: Target) -> bool:
         return _holds(place, annotated_place.x, annotated_place.y)
     shared = max(0.0, min(place.x1, annotated_place.x1) - max(place.x0, annotated_place.x0))
     shared *= max(0.0, min(place.y1, annotated_place.y1) - max(place.y0, annotated_place.y0))
-    # Half of the area is at least half of each side, and so includes the centre.
+    # A region that shares half of the box's area covers at least half of each side, and so includes the centre.
     return shared >= HALF * area(annotated_place)
 
 

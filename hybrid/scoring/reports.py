@@ -106,7 +106,7 @@ class Report(ABC):
         return joined(self.html_parts())
 
     def html_parts(self) -> Iterator[str]:
-        """Yield the tables as HTML; subclasses add text before them that qualifies the numbers."""
+        """Yield the tables as HTML; subclasses first yield text that qualifies the numbers."""
         yield from map(as_html, self.tables())
 
 

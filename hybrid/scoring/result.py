@@ -69,7 +69,7 @@ class Result:
     level: float = COVERAGE
 
     def as_json(self) -> dict[str, Json]:
-        """Return the fields that have a value; `section`, `quantity`, `unit` and `value` always."""
+        """Return the fields that have a value, and always `section`, `quantity`, `unit` and `value`."""
         always = ("section", "quantity", "unit", "value")
         return {
             name: list(value) if isinstance(value, tuple) else value
@@ -209,7 +209,7 @@ def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple
 
 
 def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
-    """Yield the rows, or if nothing may be tested, the rows without intervals and p values, with the reason."""
+    """Yield the rows; if nothing may be tested, without intervals and p values but with the reason as a note."""
     for row in rows:
         if untested is None or (row.low is None and row.p is None):
             yield row

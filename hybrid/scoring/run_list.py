@@ -62,7 +62,7 @@ class SolverSummary:
     """One solver of a run; unknown numbers are None."""
 
     solver: str
-    # Number of questions that it finished.
+    # Number of questions that the solver finished.
     answered: int
     metric: str = ""
     score: float | None = None
@@ -84,7 +84,7 @@ class SolverSummary:
 
     @property
     def reused_note(self) -> str:
-        """A sentence on reused replies; empty without any."""
+        """A sentence on reused replies; empty if no reply was reused."""
         if self.usage is None or self.usage.is_complete:
             return ""
         calls = f"{self.usage.reused_calls:,} of {how_many(self.usage.model_calls, 'model call')}"

@@ -74,7 +74,7 @@ class Scored:
     unanswered: UnansweredRule
     questions: Mapping[str, Question | BrokenQuestion]
     data: Data
-    # Number of questions that this solver has not been asked yet; they count in no number.
+    # Number of questions that this solver has not been asked yet; no other number includes them.
     open: int = 0
     # The total usage of all prompts; None if not recorded.
     usage: Usage | None = None
@@ -99,12 +99,12 @@ class Scored:
     model: str | None = None
     # The source of tool output in the run: `real`, or the control in force.
     tool_output: str = "real"
-    # Whether these scores duplicate another solver's, with a judge's readings.
+    # Whether these are the scores of another solver again, counted with a judge's readings.
     read_by_judge: bool = False
 
     @property
     def in_batches(self) -> bool:
-        """Whether its model was asked in batches, so that its seconds are not latencies."""
+        """Whether the solver's model was asked in batches, so that seconds are not latencies."""
         asks = self.folder is not None and self.usage is not None and self.usage.model_calls > 0
         return asks and any("batch" in way for way in self.manifest.get("connection", ()))
 
@@ -344,7 +344,7 @@ class ScoredAnswers:
         return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
 
     def metrics(self, rule: UnansweredRule) -> tuple[Metric, ...]:
-        """Return the metrics over all its questions, which were computed with the scores."""
+        """Return the metrics over all questions of the solver, which were computed with the scores."""
         metrics = self.scored.counted[rule].metrics
         return tuple(metric for metric in metrics if not metric.name.startswith((WITH_FAILED, JUDGED)))
 

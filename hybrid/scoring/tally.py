@@ -179,7 +179,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
             except UsageError:
                 # The error is about the command and would occur for every question.
                 raise
-            # A scorer that fails on one answer costs only this question, and all other paid answers are kept.
+            # A scorer that fails on one answer must affect only this question, so that all other paid answers are kept.
             except Exception as error:
                 score, others = _unasked(question, Outcome.BROKEN), []
                 reasons[question.id] = f"cannot be scored: {redact(in_one_line(error))}"
@@ -196,7 +196,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
 def _scored(
     benchmark: Benchmark, replies: Replies, question: Question, attempt: Attempt, options: ScoreOptions
 ) -> list[Score]:
-    """Return the score of an answer and, if it has no readable answer, the score by the other rule."""
+    """Return the score of a reply and, if the reply has no readable answer, also the score by the other rule."""
 
     def score(options: ScoreOptions) -> Score:
         if replies.stored:

@@ -68,7 +68,7 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
         raise DataError(f"{location}: {name!r:.80} is {reason}, not a file inside {folder}")
     path = located(folder, name, below)
     if path is None:
-        # `Path.is_file` raises for a name that is too long.
+        # `os.path.isfile` is used, because `Path.is_file` raises for a name that is too long.
         leads_out = ".." not in Path(name).parts and any(os.path.isfile(folder / base / name) for base in below)
         reason = ": it is a link to a file outside the folder, which is not followed" if leads_out else ""
         raise DataError(f"{location}: no file {name!r:.120} inside {folder}{reason}")

@@ -25,7 +25,7 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Question, StoredImage
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-# Maximum number of rows; no table here has as many. A damaged file may claim any number.
+# Maximum number of rows; no supported table has as many. A damaged file may claim any number.
 MAX_ROWS = 10_000_000
 # Maximum declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may
 # become gigabytes.
@@ -70,7 +70,7 @@ class DataRow:
         return checked_text(value, f"{self.where}, column {column}")
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """Return a list of at least two strings, and at most as many as there are letters."""
+        """Return a list of strings: at least two, and at most as many as there are letters."""
         value = self.cell(column)
         location = f"{self.where}, column {column}"
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -236,7 +236,7 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
 
 
 def check_one(paths: Iterable[Path], check: Callable[[Path], object]) -> None:
-    """Raise the first file's `DataError` if `check` rejects every file: then nothing can be asked."""
+    """Raise the first file's `DataError` if `check` rejects every file, because then there is nothing to ask."""
     first: DataError | None = None
     for path in paths:
         try:

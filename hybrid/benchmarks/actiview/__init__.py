@@ -48,7 +48,7 @@ from hybrid.core.types import (
     Score,
 )
 
-# Matches the end of a reply that declines to answer, which the form without guessing allows.
+# Matches the end of a reply that declines to answer, which the mode `commonsense` allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
 
 class ActiView(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark ActiView; its protocol is described in the module's docstring."""
 
     def _settings(self, source: Source) -> Settings:
         return read_settings(self.card.resolve_settings(source.settings))

@@ -49,7 +49,7 @@ Blocks = Generator[Prompt, Reply, list[Block]]
 
 
 async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
-    """Put each prompt to the solver and send the dialogue its reply."""
+    """Put each prompt of a dialogue to the solver, and send each reply to the dialogue."""
     exchanges: list[Exchange] = []
     prompt: Prompt | None = next(steps)
     while prompt is not None:
@@ -60,7 +60,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """Return the result for recorded replies; None if the dialogue has another number of prompts."""
+    """Return the course of the dialogue for recorded replies; None if it has another number of prompts."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)
@@ -122,7 +122,7 @@ class Script:
         return blocks
 
     def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
-        """Insert the blocks at the marker of a text; the pictures are named `img:1`, `img:2`, ..."""
+        """Return a prompt from a text with the blocks at its marker; pictures are named `img:1`, `img:2`, ..."""
         options = "; ".join(f"{LETTERS[k]}. {choice}" for k, choice in enumerate(self.question.choices))
         fields_known = {
             "question": self.question.text,
@@ -144,7 +144,7 @@ class Script:
         return Prompt(tuple(parts), kind, choices, route=kind.value)
 
     def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
-        """Return parts in the form of the settings; may first ask for descriptions of all parts but the last."""
+        """Return parts in the form that was set; may first ask for descriptions of all parts but the last."""
         if self.form == "concat" and numbers:
             if len(numbers) == 1:
                 return self.parts(numbers[0])

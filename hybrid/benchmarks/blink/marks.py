@@ -37,7 +37,7 @@ class Restyle:
     # Outer radius of the ring in pixels of the resized picture.
     radius_px: int | None = None
     color: Color | None = None
-    # Height of the picture; its width follows.
+    # Height of the resized picture; the width keeps the aspect ratio.
     height_px: int | None = None
 
 

@@ -77,7 +77,7 @@ HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing"
 
 
 class HVSBench(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark HVSBench; its protocol is described in the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the question types in the data. Raises `DataError` if there is no file or no type."""

@@ -136,7 +136,7 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
 
 
 def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
-    """Yield batches of indices of pairs to compare together: similar numbers of saccades, limited in size."""
+    """Yield batches of pairs (as indices) to compare together: similar in numbers of saccades, limited in size."""
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
@@ -272,7 +272,7 @@ def _as_scipy(distances: Floats) -> Codes:
 
 @lru_cache(maxsize=256)
 def _graph(rows: int, columns: int) -> tuple[Ints, Ints]:
-    """Return the steps from every saccade pair: their targets, and the end of each pair's steps in that list."""
+    """Return the steps from every saccade pair: the list of targets, and where each pair's targets end in the list."""
     node = np.arange(rows * columns).reshape(rows, columns)
     ends = ((node[:, :-1], node[:, 1:]), (node[:-1], node[1:]), (node[:-1, :-1], node[1:, 1:]))
     starts, stops = (np.concatenate([pair[side].ravel() for pair in ends]) for side in (0, 1))

@@ -133,7 +133,7 @@ def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> Sc
 
 
 def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
-    """Ask for the rank of one object, by its name or by its box."""
+    """Ask for the rank of an object that is given by its name or by its box."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     item = scene.objects[answer]
     what = item.name if by_name else f"object in the box {_box(item.box)}"

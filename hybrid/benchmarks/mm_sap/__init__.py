@@ -37,7 +37,7 @@ from hybrid.core.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metr
 
 
 class MmSap(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark MM-SAP; its protocol is described in the module's docstring."""
 
     searches_subfolders = True
 

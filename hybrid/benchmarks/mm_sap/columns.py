@@ -88,7 +88,7 @@ def origin_of(answers: Sequence[object], location: str) -> int | None:
 
 
 def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
-    """Return the set from the table's column, else from the name of file or folders. Raises `DataError` if unknown."""
+    """Return the set named by the table's column, else by the path of the file. Raises `DataError` if unknown."""
     set_name = str(row.cell(columns.set) or "") if columns.set else ""
     for text in (set_name, str(path.relative_to(folder))):
         if name := set_in(text):

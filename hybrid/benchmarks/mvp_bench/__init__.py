@@ -43,7 +43,7 @@ YES_NO = ("yes", "no")
 
 
 class MvpBench(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark MVP-Bench; its protocol is described in the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the tasks of `all_questions.json`. Raises `DataError` if the folder has no such file."""
@@ -142,7 +142,7 @@ class MvpBench(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Apply the authors' rules to their saved reply; replies that only their judge could read have no answer.
+        """Apply the authors' rules to a saved reply; replies that only their judge could read have no answer.
 
         Raises:
             UsageError: the question has no answer because the predictions were read without the data.

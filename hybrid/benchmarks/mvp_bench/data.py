@@ -152,7 +152,7 @@ def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | 
 
 
 def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
-    """Return a field of a line, a non-empty text. Raises `DataError` for anything else."""
+    """Return a field of a line that must be a non-empty text. Raises `DataError` for anything else."""
     value = values.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{location}, field {name}: expected text, found {value!r:.60}")

@@ -17,7 +17,7 @@ from hybrid.benchmarks.questions.reading import ROUTE, QuestionReader, folder_of
 from hybrid.core.errors import DataError
 from hybrid.core.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
-# For questions about objects in one picture: position, number, distance, attributes, text.
+# Tools for questions about objects in one picture: position, number, distance, attributes, text.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
 
 
@@ -32,7 +32,7 @@ class TableBenchmark(Benchmark):
 
     @abstractmethod
     def reader(self, source: Source, path: Path) -> QuestionReader:
-        """Open one of the files. Raises `DataError` if it cannot be read."""
+        """Open one of the tables. Raises `DataError` if it cannot be read."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the tasks named in the rows, those of the card first."""

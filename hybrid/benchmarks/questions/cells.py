@@ -92,7 +92,7 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
     if pairs is None:
         return None
     location = f"{row.where}, column {column}"
-    # A table with typed columns has, in every row, a key for each choice of any row.
+    # In a table with typed columns, every row has a key for each choice of any row; drop the empty ones at the end.
     while pairs and pairs[-1][1] in (None, ""):
         pairs.pop()
     labels = tuple(_as_text(label, location) for label, _ in pairs)
@@ -209,7 +209,7 @@ def _split_images(value: Any) -> Sequence[Any]:
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
     if not any("data:" in part[:8] for part in parts):
         return parts
-    # Each data URL contains a comma, at which it was split.
+    # Each data URL contains a comma, at which it was split, so join its two parts again.
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 

@@ -26,7 +26,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Point, Question
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
-# Patterns of options inside a question; the first match is named.
+# Patterns of options inside a question; the doubt names the first pattern that matches.
 _LETTERED: Final = ("(a) X (b) Y", "a) X b) Y", "a. X b. Y", "a: X b: Y")
 _LISTED: Final = re.compile(
     r"(?s)(?:^|\s)\(?1[).:]\s.{1,400}?\s\(?2[).:]\s|(?:^|[\s?])[\[(]?A[\]).:].{1,400}?[\s,;][\[(]?B[\]).:]"
@@ -95,7 +95,7 @@ class Doubts:
         if self._layout.frame is None:
             yield from self._frames.look_at(question.target, sizes, row.where)
             for annotated in question.evidence:
-                # The end of a box shows which frame it uses.
+                # Pass all corners of a box, because the largest of their numbers shows which frame they use.
                 place = annotated.place
                 ends: Json = (
                     [place.x, place.y] if isinstance(place, Point) else [place.x0, place.y0, place.x1, place.y1]

@@ -20,7 +20,7 @@ from hybrid.core.types import Json
 Size = tuple[int, int]
 
 UNITS: Final[Mapping[Frame, int]] = {"normalised": 1, "thousandths": 1000}
-# Largest distance of a number outside its picture, in pixels: annotation tools round.
+# Largest distance of a number outside its picture, in pixels; it allows for the rounding of annotation tools.
 ROUNDING: Final = 0.5
 SMALLEST: Final = 1.0
 THOUSAND: Final = 1000.0

@@ -302,7 +302,7 @@ class QuestionReader:
 
 
 def folder_of(source: Source) -> Path:
-    """Return the folder of images: the source itself, or the folder of a file."""
+    """Return the folder of images: the folder of the source, or the folder that contains the source's file."""
     return source.folder.parent if source.folder.is_file() else source.folder
 
 

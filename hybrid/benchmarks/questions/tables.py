@@ -315,7 +315,7 @@ class Separated:
 
 
 def _separator(path: Path, usual: str) -> str:
-    """Return the separator of a table: that of its ending, or `,`, `;` or tab if the header uses it instead."""
+    """Return the separator of a table: `usual`, or one of `,`, `;` and tab if the header uses it instead."""
     with _open(path) as file:
         head = file.readline(MAX_LINE_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:100]:

@@ -104,7 +104,7 @@ class _Table:
         self.how: Counter[str] = Counter()
 
     def put(self, row: PredictedRow, place: str | None, method: str) -> None:
-        """Assign the row to its question; a row without a question is extra."""
+        """Assign the row to its question; a row without a question counts as extra."""
         if place is None or place not in self.questions:
             self.extra.append(row.name)
             return

@@ -99,7 +99,7 @@ def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
 
     sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
-    # Sheets from `hybrid export` have this column, and escape cells that would be formulas; undo that.
+    # Sheets from `hybrid export` have this column, and escape cells that would be formulas; undo the escaping.
     plain = unescape if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):

@@ -39,7 +39,7 @@ def uncounted(usage: Usage) -> str:
 
 
 def reused_note(usage: Usage) -> str:
-    """Return a note on replies of earlier runs, which no token count, cost or time covers; empty without any."""
+    """Return a note on replies of earlier runs, which no token count, cost or time covers; empty without reuse."""
     return "" if usage.is_complete else f"{REUSED}: {usage.reused_calls} of {usage.model_calls}, not counted"
 
 

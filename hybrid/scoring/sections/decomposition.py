@@ -204,7 +204,7 @@ class Estimated:
 
 
 def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
-    """Return the gain, its four parts, then mass, policy and quality of each part, by name.
+    """Return by name the gain, its parts, the accuracy alone, and mass, policy and quality of the first four parts.
 
     Under `mean_of_ratios` each number is the mean over tasks, and policy and quality are ratios of such means, so that
     mass x policy x quality equals the part. The gain has the interval of a difference of two solvers

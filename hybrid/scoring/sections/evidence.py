@@ -76,7 +76,7 @@ def class_of(alone_right: bool, findings: OutputVerdict, hybrid_right: bool) -> 
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
-# The rate over all findings that are right or wrong, and the prefix of the counts of the remaining findings.
+# Name of the rate over all findings that are right or wrong, and prefix of the counts of unreadable findings.
 JUDGED: Final = "right findings rate"
 WHY_UNREAD: Final = "why unread: "
 RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))

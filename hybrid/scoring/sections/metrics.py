@@ -79,7 +79,7 @@ def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> li
             values = [of_repeat.value or 0.0 for of_repeat in of_repeats]
             ends = f" (mean of {len(repetitions)} repetitions, {min(values):.3f} to {max(values):.3f})"
             mean_row = with_interval(replace(row, note=ends), mean[0])
-            # A silent repetition has no interval, but the mean has one if another repetition was answered.
+            # A repetition without any answer has no interval, but the mean has one if another repetition was answered.
             tested = row.low is not None or (not contestant.open and any(each.low is not None for each in of_repeats))
             row = mean_row if tested else replace(mean_row, low=None, high=None)
         contestant_rows += [] if row is None else [row]

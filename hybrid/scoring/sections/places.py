@@ -108,7 +108,7 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
         try:
             looks[score.id] = looks_of(question, recorded.by_id[score.id])
         except DataError:
-            # Its trace cannot be read, so its calls are unknown.
+            # The trace of this question cannot be read, so its calls are unknown.
             continue
         targets[score.id], units[score.id] = regions, score.unit
     chance = _by_chance(looks, targets, units)

@@ -40,7 +40,7 @@ from hybrid.scoring.sections.unchanged import spent_on
 from hybrid.stats import ratio_interval
 
 NAME: Final = "price"
-# For each quantity, the unit of cost, and the amount of cost per which points are given.
+# For each rate, the unit of cost, and the number of such units that the rate refers to.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
 # Minimum extra cost of tools per question for a meaningful rate: recorded replies take no time.
 LEAST_ADDED: Final = {"tokens": (1.0, "a token"), "seconds": (0.01, "0.01 s")}
