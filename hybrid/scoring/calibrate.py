@@ -4,7 +4,7 @@ Every specialist answer of a finished run is scored as if it were the reply to i
 counted too, if the run includes it. For each tool and route, the file stores the sum of the scores and the mean
 log-odds that the tool states for its answers. It also stores a slope: how strongly a deviation from that mean predicts
 whether the tool or the MLLM is right where they disagree. A graded answer that is neither right nor wrong (a scanpath)
-counts by the benchmark's leading metric. Prompts of another kind than the question, such as ActiView's prompts about
+counts by the benchmark's headline metric. Prompts of another kind than the question, such as ActiView's prompts about
 parts of a picture, have no score.
 
 Questions are assigned to folds by a hash of their cluster; fold k of the file holds counts from all other folds. A run

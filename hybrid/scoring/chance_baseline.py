@@ -3,7 +3,7 @@
     guesser = Guesser(benchmark, options, draws=16)
     guess = guesser.of(question)                     # every outcome of a guess, with its probability
     guess.correct, guess.exact                       # 0.25, True
-    metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
+    metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions], ["accuracy_macro"])
 
 At each prompt, the benchmark's own dialogue is followed once for every answer that a guess may draw
 (`hybrid.answers.offered`). Each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a

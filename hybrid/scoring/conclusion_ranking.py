@@ -133,7 +133,7 @@ def _where_answered(rows: ConclusionRows, name: str) -> str:
     """Return the value of a specialist on the questions that it answers; empty if it answers all, or for other solvers.
 
     Over repetitions, the number of answered questions is a mean, and the value covers the answered repetitions. A
-    metric over groups of questions has a value only where whole groups were answered, so it has no such words.
+    metric over groups of questions has a value only where whole groups were answered, so the result is empty for it.
     """
     solver = rows.found.named(name)
     overlap, count = rows.found.overlap(solver), len(rows.found.repetitions(solver))

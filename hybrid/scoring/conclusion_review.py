@@ -1,4 +1,4 @@
-"""The sentences of a conclusion for a reviewer's questions: equality, use of outputs, possible gain, and price.
+"""The sentences of a conclusion that answer a reviewer's questions: equality, use of outputs, possible gain, price.
 
     for case, text in review_sentences(ConclusionRows(comparison), group):
         case, text      # "equal.shown", "Equal within 5 points: with tools and alone (+0 points, 90% CI -2 to +2)."

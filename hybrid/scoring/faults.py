@@ -1,8 +1,8 @@
 """Failed tool calls, and replies that ended abnormally, read from the attempts of a run.
 
-for one in tool_faults(scored):
-    one.tool, one.calls, one.kinds, one.never_ran      # "depth", 12, {Fault.TOOL_ERROR: 12}, True
-reply_ends(scored)                                     # {("cut", "length"): 3, ("filtered", "SAFETY"): 1}
+for fault in tool_faults(scored):
+    fault.tool, fault.calls, fault.kinds, fault.never_ran     # "depth", 12, {Fault.TOOL_ERROR: 12}, True
+reply_ends(scored)                                            # {("cut", "length"): 3, ("filtered", "SAFETY"): 1}
 """
 
 from __future__ import annotations

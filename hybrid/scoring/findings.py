@@ -189,7 +189,7 @@ async def judge_outputs(
 
     Prompts of another kind than the question (ActiView's for parts of a picture) keep the reply with which the
     conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
-    because the model saw no other output. `rules` are those available now, if the caller has them already.
+    because the model saw no other output. `rules` are the available rules, if the caller has loaded them already.
     """
     calls, rules = _list_calls(attempt), rules or table()
     if not calls:

@@ -1,4 +1,4 @@
-"""Recorded fixations of people, read from the usual files of a folder.
+"""Recorded fixations of people, read from files of common formats in a folder.
 
     found = read_fixations(Path("eyes"), images=None, screen=None)
     found.paths, found.skipped          # one path per viewing; lines that name file, row and reason
@@ -80,7 +80,7 @@ class _Reader:
 
     Args:
         folder: the folder with fixations.
-        images: folder of the pictures; the same by default.
+        images: folder of the pictures; by default the folder with fixations.
         screen: width and height of the screen to which positions belong; None for pixels of the picture.
     """
 

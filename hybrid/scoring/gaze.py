@@ -1,8 +1,8 @@
-"""How well a tool predicts where people look: `hybrid tools measure NAME --fixations DIR`.
+"""Measures how well a tool predicts where people look: `hybrid tools measure NAME --fixations DIR`.
 
     measured = measure_maps(fixations, predict)          # predict(pixels): a map (h, w)
     measured = measure_paths(fixations, predict)         # predict(pixels, n): (n, 3) of x, y in 0..1 and ms
-    gaze_table(measured)
+    gaze_table("saliency compared with people's fixations", measured)
 
 Each metric is a mean over pictures with a 95 % interval over pictures. For each picture, a map is compared with the
 fixations of all viewers, on a grid of at most `CELLS` cells along the longer side; a path is compared with each

@@ -4,7 +4,8 @@
     auc_judd(values, fixations), shuffled_auc(values, fixations, count_fixations(others, values.shape))
     density = blurred(fixations, values.shape, sigma)
     cc(values, density), kl(values, density), sim(values, density), information_gain(values, fixations, baseline)
-    string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
+    string_edit(a, b, grid), scanmatch(a, b, grid)       # paths (n, 3) of x, y in 0..1 and t in ms
+    sequence_score(a, b, clusters, reach)
 
 Formulas as in Bylinskii, Judd, Oliva, Torralba and Durand, "What Do Different Evaluation Metrics Tell Us About Saliency
 Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each metric: NSS and CC 0, both AUC

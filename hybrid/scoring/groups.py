@@ -108,7 +108,7 @@ def command_for_unchosen(hybrids: Sequence[Scored], name: str, compared: Sequenc
     """Return the shell command that compares the full runs of `compared`, if a run of `hybrids` has solver `name`.
 
     The result is empty if no run has this solver. If some of `compared` are predictions from a file, which the command
-    would leave out, it is the path to add instead.
+    would leave out, the result is instead the path of the run to add.
     """
     own_runs = [solver.folder for solver in hybrids if solver.folder is not None and not is_imported(solver)]
     having = next((folder for folder in own_runs if name in folder.solvers()), None)

@@ -1,4 +1,4 @@
-"""Two to four solvers on exactly the questions that all of them have and none failed.
+"""Compares two to four solvers on exactly the questions that all of them have and none of them failed.
 
     shared = comparison.overlap(alone, blank, hybrid)
     alone, blank, hybrid = shared.headline("wrong")      # each solver's headline metric, over the same units

@@ -1,4 +1,4 @@
-"""Two files of per-question results from elsewhere, without and with tools, as questions of the decomposition.
+"""Reads two files with another program's results by question, without and with tools, for the decomposition.
 
     pair = read_pair(Path("without.csv"), Path("with.csv"))
     pair.questions, pair.missing             # ToolQuestions, and what the files lack

@@ -1,4 +1,4 @@
-"""Rows of the result table as tables for people, csv for spreadsheets and JSON for programs.
+"""Renders rows of the result table as tables for people, csv for spreadsheets and JSON for programs.
 
     for section_results in results(comparison):
         tables_of(comparison, section_results)
@@ -11,7 +11,7 @@ between sections are in their `Section`.
 Names of solvers, tasks and groups may come from data, and a spreadsheet evaluates a cell that begins with `=`, `+`,
 `-`, `@`, a tab or a line break as a formula (OWASP, CSV Injection). Such a name gets a leading apostrophe, which a
 spreadsheet hides; a name that already has apostrophes before such a sign gets one more, so that removing one apostrophe
-restores every name (`named`). Numbers, including negative ones, stay numbers, and csv never rounds.
+restores every name (`unescape`). Numbers, including negative ones, stay numbers, and csv never rounds.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def list_scored(
         folders: where to look; three levels of folders are searched.
         criteria: which runs and solvers to list.
         sort: the order: newest first, by name, highest score first, highest cost first, or most questions first.
-        most: largest number of runs (by score or cost: of rows); None for all.
+        most: largest number of runs, or of rows if sorted by score or cost; None for all.
 
     Raises:
         UsageError: a folder is missing, or a filter names something that none of the runs has.

@@ -1,4 +1,4 @@
-"""Whether two solvers are right, and wrong, about the same questions.
+"""Measures whether two solvers are right and wrong about the same questions.
 
     kappa([True, False, True], [True, False, False], ["q1", "q2", "q3"]).value
     shared_mistakes([True, False], [True, False], ["depth, 2 choices", "depth, 2 choices"]).ratio

@@ -1,4 +1,4 @@
-"""The number of questions that a difference needs, and the differences that a given number can show, for `contrast`.
+"""How many questions `contrast` needs to detect a difference, and which difference a given number can detect.
 
 design = Design.of((120, 60, 20), cluster=5)     # a mean over three tasks, five rows of one question each
 detectable_difference(design, 0.2)               # with a power of 0.8

@@ -60,7 +60,7 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
         a: the first solver's metric.
         b: the second solver's metric, with the same clusters in the same strata.
         draws: number of drawn rearrangements if there are too many to enumerate.
-        seed: of the draws; the same seed gives the same p value.
+        seed: seed of the draws; the same seed gives the same p value.
 
     Raises:
         DataError: the two have different clusters or strata, or are combined differently.
@@ -117,7 +117,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
 def _values(above: Floats, below: Floats, least: float, combination: Combine) -> Floats:
     """Return the metric of each pattern, as `stats.combine` defines it; nan if undefined.
 
-    Inputs: (patterns, strata).
+    `above` and `below` are arrays of shape (patterns, strata).
     """
     if combination == "mean_of_ratios":
         valid = below > least

@@ -1,9 +1,9 @@
 """Paths named in a data set: no path may lead out of the data set's folder, and only regular files are read.
 
-    content = read_inside(folder, row.text("image"), row.where)
+    content = read_located(folder, row.text("image"), row.where)
 
 A data set is not trusted: a name in it may be absolute, contain `..`, a drive, a URL or a NUL, or be a link out of the
-folder. A file of the data set may be a pipe without a writer. Every such name is a `DataError` with the reason.
+folder. A file of the data set may be a pipe without a writer. Every such name raises a `DataError` with the reason.
 """
 
 from __future__ import annotations

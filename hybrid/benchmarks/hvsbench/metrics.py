@@ -59,7 +59,7 @@ class Rules:
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
     """Return the mean similarity of a predicted path to the human paths, by dimension.
 
-    A similarity is at most 1 and may be negative.
+    The similarity in a dimension is at most 1 and may be negative.
 
     A predicted point outside the image counts as the nearest point inside.
     """

@@ -157,7 +157,7 @@ class MvpBench(Benchmark):
         return tuple(ratios(self.card.metrics, tuple(with_runs(scores)), {"category": CATEGORIES}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Read the repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with these two files of one model.
+        """Read a `MODEL.jsonl` or `mcq_MODEL.jsonl` of MVP-Bench's repository, or a folder with these two files.
 
         They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply, like `text`,
         because the authors extract answers by rule only when they score.

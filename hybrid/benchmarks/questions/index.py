@@ -1,6 +1,6 @@
 """The first pass over a table: the positions of its rows by task, so that a task can be read without the others.
 
-index = indexed(table, columns, rows=1)
+index = index_of(folder, path, columns, task="counting", rows=1)
 index.tasks                   # in the order of their first rows
 index.places["counting"]      # rows of one unit next to each other
 

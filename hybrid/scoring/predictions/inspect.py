@@ -1,7 +1,7 @@
 """Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, including those from `hybrid export --to inspect`.
 
-Inspect is not needed: the reader uses `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. It reads a
-sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message),
+Inspect need not be installed: the reader uses `samples` of a `.json` file, or `samples/ID_epoch_N.json` of a `.eval`
+file. It reads a sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message),
 `metadata.task` and `metadata.cluster`.
 """
 
