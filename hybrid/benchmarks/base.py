@@ -185,7 +185,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the tasks in the data, in the order of the card. Raises `DataError` if there are none."""
+        """Return the tasks in the data, in the order of the card. Raises `DataError` if the data have no task."""
 
     def routes(self, source: Source) -> tuple[str, ...] | None:
         """Return the routes of prompts about the chosen tasks; None if unknown.

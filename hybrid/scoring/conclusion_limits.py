@@ -85,8 +85,8 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # Name the differences that the other rule changes, except those from the model alone and the specialists, which the
-    # first two sentences name.
+    # Name the differences that the other rule changes, except the differences from the model alone and from the
+    # specialists, which the first two sentences name.
     pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [
         sentence

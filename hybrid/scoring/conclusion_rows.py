@@ -35,7 +35,7 @@ NAME_WIDTH = 30
 NAMED = 3  # Maximum number of solvers or tasks named in a list
 COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}
 
-# The result of a paired difference, or why there is none; the second part of a case's id.
+# The result of a paired difference, or why it has none. It is also the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
 # The state of a pair that was not tested, by the reason.
 WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}

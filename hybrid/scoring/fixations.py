@@ -53,9 +53,9 @@ MEDIAN_MS: Final = (20.0, 10_000.0)
 
 @dataclass(frozen=True)
 class RecordedPath:
-    """The fixations of one viewer on one picture: (n, 3) of x and y in 0..1 of its size, and duration in ms."""
+    """The fixations of one viewer on one picture, (n, 3): x and y as shares of the picture's size, duration in ms."""
 
-    picture: str  # Its path relative to the folder of pictures
+    picture: str  # The picture's path relative to the folder of pictures
     subject: str
     points: Floats
     # Whether order and durations are known.

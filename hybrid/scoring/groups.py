@@ -130,7 +130,7 @@ class ComparisonGroup:
     """A hybrid solver with real tools, with its parts and controls; None for each that is missing."""
 
     hybrid: Scored
-    # Its MLLM without tools.
+    # The hybrid solver's MLLM without tools.
     alone: Scored | None = None
     # The specialists without an MLLM.
     specialist: Scored | None = None

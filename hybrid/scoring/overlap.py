@@ -265,7 +265,7 @@ class Overlap:
         for place, repetitions in enumerate(self.repetitions):
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
-                # Metrics over all questions were computed with the scores; those over a subset were not.
+                # Metrics over all questions were computed with the scores; metrics over a subset were not.
                 if len(answers.place) == len(self) and self.present.all() and self._cover_same_questions:
                     all_metrics: Iterable[Metric] = answers.metrics(rule)
                 else:

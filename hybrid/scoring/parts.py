@@ -70,7 +70,7 @@ class Part:
         return replace(self.row, quantity=quantity, value=value, **{"n": len(self), **fields})
 
     def count(self, quantity: str, amount: Floats | Flags, **fields: Any) -> Result:
-        """Return a row with the sum of `amount` over the questions, and the ids of those above 0."""
+        """Return a row with the sum of `amount` over the questions, and the ids of questions where it is above 0."""
         ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 

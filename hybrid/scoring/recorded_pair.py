@@ -54,7 +54,7 @@ class RecordedPair:
     only_one: int
     # Number of questions without `correct` in a file, or without `calls` in a file with that column.
     empty: int = 0
-    # Number of questions without a task, if others have one.
+    # Number of questions without a task, if other questions have a task.
     without_task: int = 0
 
     @property

@@ -21,7 +21,7 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
 from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, find_origins, folder_hash, option_of, origin_facts
 
-# Prefix that distinguishes the keys of routes from those of tools.
+# Prefix that distinguishes the keys of routes from the keys of tools.
 ROUTE = "route "
 _PACKAGES = {kind.folder: kind.package for kind in KINDS}
 # The name of the option under which folders of manifests are searched.

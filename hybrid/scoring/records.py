@@ -95,7 +95,7 @@ class SolverRows:
 
     @cached_property
     def recorded(self) -> Recorded | None:
-        """The attempts in its run; None for predictions scored directly from their file."""
+        """The attempts in the solver's run; None for predictions scored directly from their file."""
         return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
     def row(self, name: str) -> Row | None:
@@ -314,7 +314,7 @@ def _question_html(question: Question | BrokenQuestion) -> list[str]:
 
 
 def _split(scored: Scored) -> str | None:
-    """Return the split of a run's questions; None for predictions, which do not name it."""
+    """Return the split of a run's questions; None for predictions, which name no split."""
     if scored.data.generated:
         return scored.data.named_split
     split: str | None = scored.identity.get("split")

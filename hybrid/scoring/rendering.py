@@ -84,7 +84,7 @@ def title_of(comparison: Comparison, section: Section) -> str:
 def _title_of_table(comparison: Comparison, section: Section, keys: Sequence[str], metrics: Collection[str]) -> str:
     """Return the section's title, the metric if the rows have one, and what the rows are grouped by."""
     of = f": {next(iter(metrics))}" if "metric" in keys and len(metrics) == 1 else ""
-    # A section whose groups are not those of the comparison names them in a heading.
+    # A section that groups differently than the comparison has a heading of its own for its groups.
     grouping = "part of the questions" if "group" in section.headings else comparison.grouping
     return f"{title_of(comparison, section)}{of}" + (f", by {grouping}" if "group" in keys else "")
 

@@ -224,7 +224,7 @@ class ComparisonReport(Report):
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The solvers and the pairs among them."""
+        """The comparison of the solvers, with the tested pairs."""
         return compare(self.solvers, self.options)
 
     @cached_property
@@ -282,7 +282,7 @@ class ComparisonReport(Report):
 
     @described_by(describer)
     def tables(self) -> tuple[Table, ...]:
-        """Return the table of solvers and that of tasks, or the tables of the requested sections."""
+        """Return the tables of solvers and of tasks, or the tables of the requested sections."""
         if not self.solvers:
             return ()
         if not (self.only or self.every):

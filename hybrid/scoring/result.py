@@ -85,7 +85,7 @@ class Result:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval, without its method."""
+        """The interval, without the name of its method."""
         return None if self.low is None or self.high is None else Interval(self.low, self.high, "")
 
     @property

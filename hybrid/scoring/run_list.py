@@ -207,7 +207,7 @@ class RunDetails(Report):
         return [(str(name), count) for name, count in counts.items() if isinstance(count, int)]
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the table of facts and that of solvers."""
+        """Return the tables of facts and of solvers."""
         facts = Table("", (Column("", "left"), Column("value", "left")), self.facts())
         metric = next((summary.metric for summary in self.solvers if summary.metric), "score")
         names = ("solver", "answered", "failed", metric, "tool calls", "tokens", "cost", "seconds")

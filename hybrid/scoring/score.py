@@ -110,7 +110,7 @@ class Scored:
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
-        """The manifest of its run (`folder`), cached because a comparison uses it for every row."""
+        """The manifest of the solver's run (`folder`), cached because a comparison uses it for every row."""
         assert self.folder is not None  # noqa: S101 - predictions on disk have no manifest
         return self.folder.manifest
 
@@ -199,7 +199,7 @@ def nothing_answered(scores: Sequence[Score]) -> bool:
 
 
 def group_of(score: Score, by: str | None) -> str:
-    """Return the task of a score, or its value of the group `by`; "-" if it has none."""
+    """Return the task of a score, or its value of the group `by`; "-" if it has no such group."""
     return score.task if by is None else score.groups.get(by, "-")
 
 
@@ -252,7 +252,7 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 
 
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return the benchmark's metrics of these scores, then those of questions with rotated options."""
+    """Return the benchmark's metrics of these scores, then the metrics of questions with rotated options."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))
 
 
@@ -316,7 +316,7 @@ Objects = NDArray[np.object_]
 
 
 class ScoredAnswers:
-    """The columns of one solver, in the order of its scores; each repetition has its own.
+    """The columns of one solver, in the order of its scores; each repetition has columns of its own.
 
     The last entry stands for no question, so that index -1 denotes a question that the solver lacks.
     """

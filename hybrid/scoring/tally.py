@@ -44,8 +44,8 @@ class Replies:
 
     questions: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
-    # Ids of questions that count as failed if they have no attempt: those asked and not finished, or all if answers
-    # were lost.
+    # Ids of questions that count as failed if they have no attempt: the questions that were asked but not finished, or
+    # all if answers were lost.
     failed: Collection[str] = frozenset()
     # Whether the replies are answers that another program extracted, which are compared without parsing.
     stored: bool = False

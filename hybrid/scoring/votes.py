@@ -39,7 +39,7 @@ class VotedQuestion:
     refused: int
     # Number of samples in all votes.
     sample_count: int
-    # The winner's share of the readable samples in the last vote, 0..1; None if there are none.
+    # The winner's share of the readable samples in the last vote, 0..1; None without readable samples.
     share: float | None
     # Probability, 0..1, that the vote claims for its winner.
     confidence: float | None

@@ -177,7 +177,7 @@ class StratumScale:
     freedom: Floats
 
     def join(self, other: StratumScale) -> StratumScale:
-        """Return the scale of a difference: the larger weights and the smaller degrees of freedom of the two."""
+        """Return the scale of a difference: the larger weights and the smaller degrees of freedom of the two scales."""
         second, third = np.maximum(self.second, other.second), np.maximum(self.third, other.third)
         return StratumScale(second, third, np.minimum(self.freedom, other.freedom))
 
@@ -219,7 +219,7 @@ class LinearLayout:
     safe: Floats
     # Sum of all denominators.
     below: float
-    # Whether the stratum has only this cluster.
+    # For each row, whether its cluster is the only one in its stratum.
     lonely: NDArray[np.bool_]
     # Factor that turns a row's residual into its contribution to the estimation error, corrected for leverage.
     factor: Floats

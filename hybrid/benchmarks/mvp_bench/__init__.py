@@ -165,7 +165,7 @@ class MvpBench(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        # The question as far as its row defines it: no answer, no level.
+        # Build the question as far as its row defines it, without an answer and a level.
         kinds = [Kind.CHOICE if row.choices else Kind.YES_NO for row in recorded]
         return tuple(
             (

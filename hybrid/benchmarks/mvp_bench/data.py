@@ -160,7 +160,7 @@ def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | None) -> PairRow:
-    """Parse the row; without `types`, the file is that of the rotations, and every row has the same `type`."""
+    """Parse the row; without `types`, the file has the rotations, and every row has the same `type`."""
     image, level = text_of(values, "image", location), text_of(values, "level", location)
     official, place = variant(values.get("question_id")), image_of(image)
     if official is None or (official[1] > 0) != (types is None):

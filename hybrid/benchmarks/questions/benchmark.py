@@ -35,7 +35,7 @@ class TableBenchmark(Benchmark):
         """Open one of the tables. Raises `DataError` if it cannot be read."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the tasks named in the rows, those of the card first."""
+        """Return the tasks named in the rows; tasks that are on the card come first."""
         present: dict[str, None] = {}
         paths = self.tables(source)
         for path in paths:
@@ -44,7 +44,7 @@ class TableBenchmark(Benchmark):
             except DataError:
                 continue
         if not present:
-            # Making a reader scans its table.
+            # Creating a reader scans its table, and raises if the table is unusable.
             check_one(paths, lambda path: self.reader(source, path))
             raise DataError(f"{', '.join(map(str, paths))}: no row")
         card_tasks = tuple(self.card.tasks)

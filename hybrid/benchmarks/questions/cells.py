@@ -198,7 +198,7 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
 
 
 def _split_images(value: Any) -> Sequence[Any]:
-    """Return the images of a single-value cell: those of a list written as text, else the value itself."""
+    """Return the images of a single-value cell: the items of a list written as text, else the value itself."""
     if not (isinstance(value, str) and value.startswith("[")):
         return (value,)
     text = value.strip()

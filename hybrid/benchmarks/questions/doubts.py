@@ -82,7 +82,7 @@ class Doubts:
         self._counts = False
 
     def look_at(self, row: DataRow, question: Question | BrokenQuestion, sizes: Sequence[Size]) -> Iterator[str]:
-        """Yield the doubts about one row; `sizes` are those of the pictures of a box or point, if known."""
+        """Yield the doubts about one row; `sizes` are the sizes of the pictures with a box or point, if known."""
         if isinstance(question, BrokenQuestion):
             return
         self._by_kind.setdefault(question.kind, []).append(row.where)

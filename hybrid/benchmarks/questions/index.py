@@ -48,7 +48,7 @@ class Index:
         return tuple(self.places)
 
     def place_of(self, identity: str) -> At | None:
-        """Return the first row with that id; None if there is none."""
+        """Return the position of the first row with that id; None if no row has it."""
         return self.first.get(hashed(identity))
 
     def rotation_of(self, identity: str, at: At) -> str | None:

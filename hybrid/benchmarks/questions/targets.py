@@ -208,7 +208,7 @@ def _accepted(row: DataRow, column: str) -> tuple[str, ...]:
 
 
 def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
-    """Return the tolerance: absolute (`0.5`), or relative to the answer (`5%`); 0 if there is none."""
+    """Return the tolerance: absolute (`0.5`), or relative to the answer (`5%`); 0 if the cell is empty."""
     text = scalar_text(row, column) if column else None
     if text is None:
         return {"tolerance": 0.0, "relative": False}

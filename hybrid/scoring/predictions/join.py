@@ -73,7 +73,7 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
 
 
 def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
-    """Return the rows with the questions that the rows themselves describe, if the benchmark can score those.
+    """Return the rows with the questions that the rows themselves describe, if the benchmark can score such questions.
 
     Raises:
         UsageError: the benchmark needs its data to score.

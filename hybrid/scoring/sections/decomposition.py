@@ -146,7 +146,7 @@ class ToolQuestion:
     alone: float
     with_tools: float
     tools: tuple[str, ...]
-    # Whether it has a readable answer both alone and with tools.
+    # Whether the question has a readable answer both alone and with tools.
     answered: bool = True
     # The later repetitions with tools.
     later: tuple[ToolQuestion, ...] = ()
@@ -158,7 +158,7 @@ class ToolQuestion:
 
     @cached_property
     def parts(self) -> tuple[float, ...]:
-        """Its contribution to each of `ALL_PARTS`, averaged over its repetitions."""
+        """The question's contribution to each of `ALL_PARTS`, averaged over its repetitions."""
 
         def part(repetition: ToolQuestion, term: Term) -> float:
             moved = repetition.alone - repetition.with_tools if term.right else repetition.with_tools - repetition.alone
@@ -175,7 +175,7 @@ class ToolQuestion:
 
     @cached_property
     def answered_share(self) -> float:
-        """The share of its repetitions with a readable answer both alone and with tools."""
+        """The share of the question's repetitions with a readable answer both alone and with tools."""
         return fmean(repetition.answered for repetition in self.repetitions) if self.later else float(self.answered)
 
     def call_share(self, call: bool) -> float:
@@ -186,7 +186,7 @@ class ToolQuestion:
 
     @cached_property
     def mean_with_tools(self) -> float:
-        """The mean correctness of its repetitions with tools."""
+        """The mean correctness of the question's repetitions with tools."""
         return fmean(repetition.with_tools for repetition in self.repetitions) if self.later else self.with_tools
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:

@@ -140,7 +140,7 @@ def _of_part(part: Part, verdicts: Sequence[OutputVerdict]) -> Iterator[Result]:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """Say how often each hybrid solver adopted right findings and followed wrong ones, and how many were not judged."""
+    """State how often each hybrid solver adopted right and followed wrong findings, and how many had no verdict."""
     overall_rows = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
     counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in overall_rows.items()}
     sentences = []

@@ -118,7 +118,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         if too := by_quantity.get(WITHOUT_TOO):
             only, luck = by_quantity[SOLVED], by_quantity.get(LUCK) or by_quantity.get(BY_LUCK_AT_MOST)
             chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
-            # Over repetitions the counts are means, and n counts what was solved in any of them.
+            # Over repetitions the counts are means, and n counts the questions solved in any repetition.
             repeated = len(comparison.repetitions(group.hybrid)) > 1
             solved, digits, mean = (
                 ("questions", 1, " (mean over repetitions)") if repeated else (f"{too.n} questions", 0, "")
