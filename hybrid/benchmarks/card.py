@@ -101,7 +101,7 @@ class Ratio:
 class MetricCard:
     """A metric or a family of metrics that a scorer prints: its computation, and the source of its definition."""
 
-    # Name as printed; `<a|b>` stands for one of these words, `<word>` for any word of the data.
+    # Name as printed; `<a|b>` stands for one of the words a and b, and `<word>` for any word of the data.
     name: str
     # Formula in plain text; its quantities are defined there or in `about`.
     formula: str

@@ -44,13 +44,13 @@ from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
 Said = tuple[str, str]
 # Tool output is called ignored if the model uses less than this share of the outputs that it needs.
 IGNORED = 0.5
-# With fewer models, their spread is hardly known: with two, the interval extends 13 standard errors each way.
+# With fewer models than this, their spread is hardly known: with two, the interval extends 13 standard errors each way.
 LEAST_MODELS = 3
-# With fewer needed outputs, the sentence is omitted.
+# With fewer needed outputs than this, the sentence on their use is omitted.
 LEAST_NEEDED = 10
 # If fewer questions than this share have a call, the effect on those questions is stated as well.
 SELDOM = 0.5
-# Names of the compared sides, by quantity of the section.
+# Names of the two compared sides, by quantity of the section `equivalence`.
 EQUAL_PAIRS = {
     GAIN: "with tools and alone",
     OFFERING: "with blank tools and alone",

@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 PICTURES: Final = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 POINTS: Final = "_fixpts"
-# Columns by meaning, in lower case; the first that exists is read.
+# Accepted column names by meaning, in lower case; the first that exists is read.
 NAMES: Final[Mapping[str, Sequence[str]]] = {
     "picture": ("image", "picture", "name", "filename", "file", "stimulus", "image_name", "img"),
     "x": ("x", "fix_x", "x_px", "fixation_x"),

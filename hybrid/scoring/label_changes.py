@@ -36,7 +36,7 @@ def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scor
         labelled = [solver for solver in solvers if not solver.data.generated]
         if not any(
             question.target != other.target
-            # Solvers of one run share their questions.
+            # Solvers of one run share their questions, so compare each set of questions once.
             for a, b in itertools.combinations({id(solver.questions): solver for solver in labelled}.values(), 2)
             for name, question in a.questions.items()
             if question.task == correction.task and isinstance(question, Question)

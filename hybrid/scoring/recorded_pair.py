@@ -98,7 +98,7 @@ UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
 
 @dataclass(frozen=True, repr=False)
 class RecordedReport(Report):
-    """The decomposition of results from elsewhere: rows of the result table, with the files' names."""
+    """The decomposition of another program's results: rows of the result table, with the files' names."""
 
     results: tuple[Result, ...]
 

@@ -176,7 +176,8 @@ def _tokens(row: Row) -> int | None:
     return None if tokens is None else sum(tokens)
 
 
-# How to compute each column from a row; `NAME` stands for each key of the mapping.
+# How to compute each column from a row. A name that ends with `NAME` stands for one column per key of the computed
+# mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.data.name,
     "split": lambda row: _split(row.solver.scored),

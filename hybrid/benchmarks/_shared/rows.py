@@ -34,7 +34,7 @@ MAX_GROUP_BYTES = 4 * 2**30
 # Maximum characters of one text, far more than any question or answer has.
 MAX_TEXT = 200_000
 
-# Number of rows whose pictures are stored in advance.
+# Maximum number of rows whose pictures are stored in advance.
 MAX_AHEAD = 16
 # Number of threads; more would multiply the memory for a large picture.
 STORING_THREADS = 2

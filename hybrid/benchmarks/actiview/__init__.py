@@ -88,7 +88,7 @@ class ActiView(Benchmark):
         return await drive(dialogue_of(question, self.texts), ask)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score the answer and record what was shown for it.
+        """Score the answer, and record which parts of the picture the dialogue showed.
 
         A question counts as failed if one of its requests failed.
         """

@@ -108,7 +108,7 @@ class Blink(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Compare the answer with the stored string: "(C) Point C" is not "(C)", and "(Z)" is not an answer."""
+        """Compare the stored string with the right answer: "(C) Point C" is not "(C)", and "(Z)" is not an answer."""
         is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered_letters(len(question.choices))
         letter = stored[1:2] if is_valid else None
         right = stored == question.target

@@ -69,7 +69,7 @@ from hybrid.core.types import (
     Score,
 )
 
-# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): the score of an abstention there.
+# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): the score of an abstention on Q2.
 CHANCE_COUNT: Final = 0.1909
 
 # The key in `texts.toml` of the text for each field (appendix E); the two fields of scanpaths share `fixation`.

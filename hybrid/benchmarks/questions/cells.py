@@ -40,7 +40,7 @@ def scalar_text(row: DataRow, column: str) -> str | None:
 
 def _as_text(value: Any, location: str) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        # In a table with an empty cell, whole numbers are stored as floats.
+        # In a column with an empty cell, whole numbers are stored as floats.
         value = int(value)
     if not isinstance(value, str | int | float):
         raise DataError(f"{location}: expected text, found {type(value).__name__}")

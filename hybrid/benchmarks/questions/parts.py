@@ -66,7 +66,7 @@ class PublishedRow:
     source: str
     # The metric or task of the cell; by default the recipe's first metric.
     metric: str = ""
-    # By default the recipe's first split.
+    # The split of the cell; by default the recipe's first split.
     split: str = ""
     n: str = ""
     kind: Literal["model", "specialist", "human", "chance"] = "model"

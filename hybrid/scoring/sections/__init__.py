@@ -51,7 +51,7 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
         try:
             rows = tuple(section.rows(comparison))
             computed[section.name] = SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
-        # A truncated or edited trace raises ValueError (JSON, pydantic); the disk raises OSError.
+        # A truncated or edited trace raises ValueError (JSON, pydantic); a failed read from disk raises OSError.
         except (HybridError, OSError, ValueError) as error:
             fault = " ".join(str(error).split()) or type(error).__name__
             computed[section.name] = SectionResult(section, (), fault=fault)

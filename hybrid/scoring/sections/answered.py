@@ -69,7 +69,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    """Yield the rows where a specialist answers and where it does not, if it answers some questions but not all."""
+    """Yield rows on the questions that a specialist answers, and on the others, if it answers some but not all."""
     solvers = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
     if [role(solver) == "specialist" for solver in solvers] != [True, False]:
         return
