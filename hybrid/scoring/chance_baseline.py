@@ -30,7 +30,7 @@ from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 # Maximum number of ends of one dialogue; it suffices for all orders of five letters, or for fifteen choices of parts
 # times five options.
 MAX_ENDS = 120
-# Values that differ by less count as equal, because sums in another order may differ slightly.
+# Values that differ by less than this count as equal, because sums in another order may differ slightly.
 SAME = 1e-9
 # Whether a metric is affine is tested on this many clusters, and on this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
@@ -135,7 +135,7 @@ class Guesser:
         return self._known[key]
 
     def _list_ends(self, question: Question) -> tuple[ChanceEnd, ...] | None:
-        """Return every end of the dialogue; None if there are too many."""
+        """Return every end of the dialogue; None for too many ends, or for a prompt whose answers cannot be listed."""
         open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
         ends: list[ChanceEnd] = []
         while open_:
@@ -246,7 +246,7 @@ def metrics_of_a_guess(
 def _whole_draws(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
 ) -> list[dict[str, float]]:
-    """Return every metric for several draws of all questions; the question with the fewest draws limits the number."""
+    """Return every metric for several draws of all questions, as many as the question with the fewest draws has."""
     enough = max(MIN_WHOLE, min(MAX_WHOLE, ALL_WHOLE // max(1, len(questions))))
     count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
     runs = []

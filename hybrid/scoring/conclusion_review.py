@@ -42,7 +42,7 @@ from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
 
 # A sentence: the id of its case, and its text.
 Said = tuple[str, str]
-# Tool output is called ignored if the model uses less than this share of the outputs that it needs.
+# A conclusion says that tool output is ignored if the model uses less than this share of the outputs that it needs.
 IGNORED = 0.5
 # With fewer models than this, their spread is hardly known: with two, the interval extends 13 standard errors each way.
 LEAST_MODELS = 3

@@ -379,7 +379,7 @@ def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> 
 
 
 def unit_of(row: Result) -> str:
-    """Return the word that follows a row's number."""
+    """Return the unit that follows a row's number: ` points` for a share, otherwise nothing."""
     return " points" if row.unit == FRACTION else ""
 
 

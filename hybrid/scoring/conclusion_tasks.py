@@ -41,7 +41,7 @@ SEVERAL_TASKS = case(
 
 
 def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sentence]:
-    """Yield the tasks with a difference from the model alone; nothing if fewer than two were tested."""
+    """Yield a sentence on the tasks that differ from the model alone; nothing if fewer than two tasks were tested."""
     if group.alone is None or len(tested := rows.tasks(group.alone, group.hybrid)) < 2:
         return
     significant = [row for row in tested if row.holds]
@@ -64,7 +64,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
 
 
 def _different(answers: Sequence[Result], others: Sequence[Result], total: int) -> list[str]:
-    """Return the significant differences: worse, better, and those that depend on unanswered questions."""
+    """Return the significant differences: worse, better, and differences that depend on unanswered questions."""
     worse, better = significant_with_sign(answers, -1), significant_with_sign(answers, 1)
     words = {
         "worse on": [_name(row, total) for row in worse],

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-# As in the public code of the MIT/Tuebingen benchmark: MATLAB's eps.
+# MATLAB's eps, as in the public code of the MIT/Tuebingen benchmark.
 EPSILON: Final = 2.2204e-16
 # Cells of the grid of ScanMatch across and down, and its time bin in ms (Cristino et al. 2010, defaults).
 GRID: Final = (12, 8)

@@ -85,7 +85,7 @@ def origin_of(scored: Scored) -> dict[str, str | None]:
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
-# Shown if the run was made from Python or a script instead of a command.
+# Shown in place of a command if the run was started from Python or a script.
 AGAIN = "ask again as before"
 
 

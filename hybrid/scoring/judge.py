@@ -46,7 +46,7 @@ from hybrid.scoring.tally import tally
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")
-# Number of readable replies mixed in.
+# Number of readable replies that are mixed in, to test whether the judge agrees with the parser.
 MIXED = 20
 
 
@@ -57,7 +57,7 @@ class UnreadReply:
     id: str
     ask: int
     exchange: Exchange
-    # The parser's answer, if the reply is one that was mixed in.
+    # The parser's answer, if this is one of the readable replies that are mixed in.
     known: str | None = None
 
 

@@ -299,7 +299,8 @@ class Overlap:
         for place, metric in enumerate(metrics):
             repeats = [self._headline_with(metric.name, neutral, place, rule, numbers) for numbers in combinations]
             present = [repeat for repeat in repeats if repeat is not None]
-            # A combination with a repetition that failed everything has no value, and no question that counts.
+            # A combination that includes a repetition in which every question failed has no value, and no question
+            # counts in it.
             part = _in_order(_mean_metric(present)) if present else None
             if part is None or _units(part) != _units(metric):
                 return None

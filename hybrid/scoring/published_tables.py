@@ -14,7 +14,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published
 
-# Maximum columns of numbers in one block.
+# Maximum number of columns with numbers in one block.
 WIDEST = 8
 
 # Metric and split of a column.

@@ -202,7 +202,8 @@ def printed(section: Section, row: Result) -> str:
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
-# The last column is the rule of the whole output, even for rows that it does not affect (`none`).
+# The last column is the rule of the whole output, even in rows that the rule does not affect; the field `none` is empty
+# in those rows.
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
 # Some spreadsheets skip leading blanks and invisible characters, and accept full-width and small signs.

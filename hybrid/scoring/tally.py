@@ -83,7 +83,7 @@ class _Basis:
 
 @dataclass(frozen=True)
 class _ScoresBasis:
-    """`scores.json`: the inputs of the scores next to it, their sha256, and the rest of the tally."""
+    """Content of `scores.json`: the inputs of `scores.jsonl`, the sha256 of that file, and the rest of the tally."""
 
     basis: _Basis
     scores_sha256: str

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 # Maximum number of rows; no supported table has as many. A damaged file may claim any number.
 MAX_ROWS = 10_000_000
-# Maximum declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may
-# become gigabytes.
+# Maximum size of a row group after decompression, in bytes, as the file declares it. Arrow decompresses a group in
+# memory, where 50 kB may become gigabytes.
 MAX_GROUP_BYTES = 4 * 2**30
 
-# Maximum characters of one text, far more than any question or answer has.
+# Maximum number of characters in one text, far more than any question or answer has.
 MAX_TEXT = 200_000
 
 # Maximum number of rows whose pictures are stored in advance.

@@ -33,8 +33,8 @@ Codes = NDArray[np.uint8]
 # Columns of a result, in order; the package calls the first column `vector`.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
-# With fewer fixations the measure is undefined: the package returns NaN, and this module raises an error. A protocol
-# for such paths must define padding.
+# For paths with fewer fixations the measure is undefined: the package returns NaN, and this module raises an error. A
+# protocol with such paths must define how to pad them.
 MIN_FIXATIONS: Final = 3
 
 # Bits that mark the cheapest predecessors of a pair of saccades; several bits are set for a tie.

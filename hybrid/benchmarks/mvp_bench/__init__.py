@@ -91,7 +91,7 @@ class MvpBench(Benchmark):
         return "both" if key == "mcq" and source.for_predictions else value
 
     def _rows(self, source: Source) -> QuestionFile:
-        """Return the rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order.
+        """Return the rows of the chosen tasks and settings, pair by pair as in the file, with rotations in order.
 
         Without a usable file of rotations, the multiple choice of the chosen tasks is missing, and the rest is asked.
         """

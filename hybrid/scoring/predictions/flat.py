@@ -16,7 +16,7 @@ from hybrid.core.errors import DataError
 from hybrid.display.terminal import how_many
 from hybrid.scoring.predictions.base import Recognised
 
-# Maximum bytes of a file, enough for a letter for each of a million questions.
+# Maximum size of a file in bytes, enough for a letter for each of a million questions.
 MAX_BYTES = 100_000_000
 
 

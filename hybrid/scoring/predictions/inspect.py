@@ -21,9 +21,9 @@ from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, lette
 
 # Zip compression method number of zstd.
 ZSTD = 93
-# Maximum bytes of one sample, and of a full `.json`; both include pictures.
+# Maximum size in bytes of one sample, and of a full `.json`; both include pictures.
 MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
-# Maximum entries of a `.eval`: one per sample, plus a few for the log.
+# Maximum number of entries of a `.eval`: one per sample, plus a few for the log.
 MAX_ENTRIES = 1_000_000
 
 

@@ -25,10 +25,12 @@ NEEDED = ("index", "question", "prediction")
 OURS = "idx"
 IDS = (OURS, "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
-# Maximum characters of a workbook cell; writers cut a longer text there, or leave the cell empty.
+# Maximum number of characters in a workbook cell; programs that write workbooks cut a longer text, or leave the cell
+# empty.
 MAX_CELL = 32_767
 
-# Maximum parts of a workbook, and bytes after decompression; the largest published sheets have about ten million bytes.
+# Maximum number of parts of a workbook, and of its bytes after decompression; the largest published sheets have about
+# ten million bytes.
 MAX_ENTRIES, MAX_UNPACKED = 10_000, 256 * 2**20
 # Number of bytes to search for a document type, which must come before the first element.
 MAX_PROLOGUE = 64 * 2**10
