@@ -164,7 +164,7 @@ class Row:
             return [
                 getattr(exchange, part).text for exchange in (() if self.attempt is None else self.attempt.exchanges)
             ]
-        # The remaining columns are counted by the usage, under the same names with one exception.
+        # The values of all other columns are fields of the usage, with the same names except for `call_seconds`.
         field = {"call_seconds": "seconds"}.get(name, name)
         if self.usage is None or (field in COST_FIELDS and not self.usage.is_complete):
             return None

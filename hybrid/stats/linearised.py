@@ -243,7 +243,7 @@ class LinearLayout:
 
 
 def layout_of(rows: Rows, combination: Combine) -> LinearLayout:
-    """Return the layout of these rows, computed once per combination; one denominator must be positive."""
+    """Return the layout of these rows, computed once per combination; at least one denominator must be positive."""
     if combination not in rows.layouts:
         rows.layouts[combination] = _layout(rows, combination)
     return rows.layouts[combination]

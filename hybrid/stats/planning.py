@@ -63,7 +63,7 @@ class Design:
         return sum(map(len, self.tasks))
 
     def scaled(self, clusters: int) -> Design:
-        """Return the design scaled to `clusters` clusters in total, rounded up per task; each task's sizes repeat."""
+        """Return the design scaled to `clusters` clusters, rounded up per task; a task repeats its cluster sizes."""
         counts = [math.ceil(len(task) * clusters / self.clusters) for task in self.tasks]
         task_counts = zip(self.tasks, counts, strict=True)
         return replace(self, tasks=tuple(tuple(itertools.islice(itertools.cycle(task), n)) for task, n in task_counts))

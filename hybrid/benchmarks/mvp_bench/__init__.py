@@ -71,8 +71,8 @@ class MvpBench(Benchmark):
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
-        # Rows with the same pair and text, such as the two of a yes/no question, share the number of the first such
-        # row.
+        # Rows with the same pair and text, such as the two rows of a yes/no question, share the number of the first of
+        # them.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
         prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""

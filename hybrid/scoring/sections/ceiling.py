@@ -45,7 +45,7 @@ NEAR_ZERO = "not given: the way from the better part to the ceiling does not dif
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield counts and the share reached of each hybrid solver that has both parts, over all questions and by task."""
+    """Yield the rows, in total and by task, of each hybrid solver whose MLLM alone and specialist were run too."""
     for group in comparison.groups:
         if group.alone is None or group.specialist is None:
             continue

@@ -218,7 +218,7 @@ def _right_place(part: Part, seen: Mapping[str, LookCounts]) -> Floats:
 def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     if group.alone is None:
         return
-    # Use all questions, because a single task has too few questions at the place.
+    # Use all questions, because in a single task too few questions have calls that look at the annotated place.
     part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
     looked = part.only(np.array([name in seen and seen[name].calls > 0 for name in part.seen.ids], bool))
     if not len(looked):

@@ -52,7 +52,7 @@ TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the 
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return both rates and the gain over a majority at the same price, if a hybrid solver's MLLM alone was run too."""
+    """Return the rows of each hybrid solver whose MLLM alone was run too; p values are adjusted by quantity."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 

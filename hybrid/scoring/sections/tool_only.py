@@ -85,7 +85,10 @@ def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterato
 
 
 def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
-    """Return for each question the degree, 0..1, of being right only here or, unless `solved`, only elsewhere."""
+    """Return by question how far, 0..1, `column` is right and no other is.
+
+    With `solved` False, return how far `column` is wrong and at least one other is right.
+    """
     none = np.prod([1 - other for other in others], 0)
     alone: Floats = column * none if solved else (1 - column) * (1 - none)
     return alone

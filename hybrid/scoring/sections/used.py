@@ -63,7 +63,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, Part]:
-    """Return the part of all shared questions, and the part of those that are wrong alone with a right output."""
+    """Return all shared questions, and the subset that the model alone gets wrong although a tool output is right."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
     verdicts, right = outputs_by_question(solvers[0]), part.seen.correct()[1] == 1
     is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
