@@ -250,7 +250,7 @@ class Benchmark(ABC):
         return tuple(ratios(self.card.metrics, scores, {"task": self.card.tasks}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Return the predictions at `path`, with their questions as far as the files contain these.
+        """Return the predictions at `path`, each with as much of its question as the files contain.
 
         Return None if this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
@@ -266,7 +266,7 @@ class Benchmark(ABC):
         return None
 
     def question_from_row(self, row: PredictedRow) -> Question:
-        """Return the question of a row in another format, as far as the row contains it, for scoring without the data.
+        """Return the question of a row in another format, made from the row's fields, to score without the data.
 
         Raises:
             UsageError: scoring needs more of a question than a row contains.

@@ -23,7 +23,7 @@ class ImageSource:
 
     # Name as in `hybrid.running.permissions`.
     name: str
-    # Section of the paper that names it.
+    # Section of the paper that names the collection.
     where: str
     # The tasks that take images from this collection; empty if all do.
     tasks: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A row or a study that a benchmark's paper reports, and the command that runs the same here."""
+    """A row or a study that a benchmark's paper reports, and the `hybrid` command that runs the same experiment."""
 
     # Name in the paper.
     name: str
@@ -112,7 +112,7 @@ class MetricCard:
     about: str = ""
     # The range, and the unit if there is one.
     values: str = "0 to 1"
-    # Its computation, if it is a ratio of sums.
+    # How the metric is computed, if it is a ratio of sums.
     ratio: Ratio | None = field(default=None, hash=False)
 
     def describes(self, name: str) -> bool:
@@ -257,7 +257,7 @@ class BenchmarkCard:
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     # How `--images concat` joins pictures.
     joint: Joint = OUR_JOINT
-    # Results that the paper reports, and how to run them here.
+    # Results that the paper reports, each with the `hybrid` command that runs the same experiment.
     baselines: tuple[Baseline, ...] = ()
     # Every metric that `summarise` can return; the first card that matches a name describes it.
     metrics: tuple[MetricCard, ...] = ()

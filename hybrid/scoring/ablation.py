@@ -150,7 +150,7 @@ class AblationReport(Report):
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
-        """Rows of both comparisons, without the second comparison's duplicates.
+        """Rows of `against_full`, followed by those rows of `against_none` that `against_full` does not have.
 
         P values are adjusted as in the tables, with separate families for the headline metric of each comparison (tools
         left out, or added to none), for the other metrics, and for the tasks of each pair.
@@ -170,7 +170,7 @@ class AblationReport(Report):
         return [asdict(row) for row in self.results]
 
     def as_json(self) -> dict[str, Json]:
-        """Return every run, the rows of both comparisons, and the conclusions in words."""
+        """Return every run, the rows of the comparisons (`results`), and the conclusions in words."""
         return {
             "head": list(head_of([run.scored for run in self.runs])),
             "ablation": str(self.folder),

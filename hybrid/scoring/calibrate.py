@@ -246,7 +246,7 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
     tool_backends = {case.key[:2] for case in answers}
-    # Include every tool whose output one of these tools uses.
+    # Also include every tool whose output another included tool uses.
     relied, waiting = set[str](), {tool for tool, _ in tool_backends - {MODEL}}
     while waiting:
         relied |= waiting

@@ -386,7 +386,11 @@ def _rounded(value: float) -> str:
 
 
 def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield why tools do not help: the model ignores their output, or calls them on questions it gets right."""
+    """Yield why tools help little: perfect output has no effect, output is ignored, or calls are misplaced.
+
+    Calls are misplaced if the model calls tools less often on questions that it gets wrong alone than on questions that
+    it gets right alone.
+    """
     used, calls = (rows_about(rows, section, group.hybrid) for section in ("used", "selection"))
     parts = []
     if (perfect := used.get(PERFECT)) is not None and changes_nothing(perfect):

@@ -422,7 +422,7 @@ class ConclusionRows:
         return self._by_section.get(section, ())
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
-        """Return the rows of a pair in a section, with the two solvers in this order."""
+        """Return the rows of a pair in a section, with the two solvers in the order of `names`."""
         return [turned(row, names) for row in self.of(section) if {row.a, row.b} == set(names)]
 
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
@@ -633,7 +633,7 @@ def count_of(row: Result | None) -> int:
 
 
 def turned(row: Result, names: tuple[str, str]) -> Result:
-    """Return a row with the solvers in this order: swap a and b, and change the sign of a difference b - a."""
+    """Return a row with its solvers in the order of `names`; swapping a and b changes the sign of a difference."""
     if (row.a, row.b) == names:
         return row
     mirrored = {" a": " b", " b": " a"}

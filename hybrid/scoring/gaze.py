@@ -116,7 +116,7 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
 
 
 def _fault(name: str, error: Exception) -> str:
-    """Return why a picture was skipped; the error of a plug-in's code needs its type to be clear."""
+    """Return why a picture was skipped; for an error that is not hybrid's own, the reason includes the error's type."""
     return f"{name}: {error}" if isinstance(error, HybridError) else f"{name}: {type(error).__name__}: {error}"
 
 

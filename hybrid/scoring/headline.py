@@ -114,7 +114,7 @@ def rule_head(solvers: Sequence[Scored], form: str) -> str:
 
 
 def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
-    """Return warnings, conclusion, both tables and hints for more; text fits `NARROW` columns."""
+    """Return warnings, conclusion, the tables of `headline_tables`, and `more`; text fits `NARROW` columns."""
     if form not in ("text", "narrow"):
         bullets = "" if form == "latex" else "".join(f"- {one_line(sentence.text)}\n" for sentence in sentences)
         head = rule_head(comparison.solvers, form)

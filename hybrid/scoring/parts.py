@@ -189,7 +189,7 @@ class ToolEffect:
 
 
 def tool_effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[ToolEffect]:
-    """Yield the effects that the group's solvers allow, if both sides have the headline metric."""
+    """Yield the effects that the group's solvers allow, if both compared solvers have the headline metric."""
     alone, blank, hybrid = group.alone, group.blank, group.hybrid
     if alone is not None:
         yield from _effects(comparison, (alone, hybrid), {GAIN: (0, 1)})

@@ -249,7 +249,7 @@ class QuestionTable(Sequence[Mapping[str, Any]]):
     def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]
         self._questions = {row.question.id: row.question for row in rows}
-        # Maps each column of the file to its fact and, for a mapping, to the key in it.
+        # Maps the name of each column to its fact and, if the fact is a mapping, to the key of the column's value.
         places: dict[str, tuple[str, str | None]] = {}
         self.columns: dict[str, str] = {}  # Maps the name of each column to its type
         for column in columns:

@@ -30,7 +30,7 @@ from hybrid.scoring.attempt_facts import TracedCall, calls_of
 
 # Share of the annotated box that a region must contain.
 HALF: Final = 0.5
-# Share of the picture above which a call's boxes select no place.
+# If a call's boxes cover more than this share of a picture, the call does not count as looking at a place.
 WHOLE: Final = 0.5
 # Largest distance at which a point counts as looking at an annotated point, as a share of the picture's longer side.
 NEAR: Final = 0.05

@@ -144,7 +144,7 @@ class Scored:
 
     @property
     def answered_nothing(self) -> bool:
-        """Whether no question has a readable answer, so its metrics mean nothing."""
+        """Whether no question has a readable answer, so that the solver's metrics mean nothing."""
         return nothing_answered(self.scores)
 
     def under(self, rule: UnansweredRule) -> Scored:

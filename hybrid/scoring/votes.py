@@ -61,7 +61,9 @@ class VotedQuestion:
 
 
 def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
-    """Return the questions of a solver that were voted on; none if its run did not sample, or if it samples by itself.
+    """Return the questions of a solver that were decided by a vote.
+
+    There are none if the run took a single sample, if the solver itself samples, or for imported predictions.
 
     Raises:
         DataError: unreadable attempts.

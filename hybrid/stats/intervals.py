@@ -28,7 +28,7 @@ class Interval:
 
 
 def ends_of(limits: Interval | None) -> tuple[float | None, float | None]:
-    """Return both ends; (None, None) without an interval."""
+    """Return both ends of an interval; (None, None) if there is no interval."""
     return (limits.low, limits.high) if limits else (None, None)
 
 

@@ -201,7 +201,7 @@ def shared_mistakes(
         p_value, test = _exact(of_a, of_b, sizes, both_wrong), EXACT
     else:
         scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
-        # Estimating the margins of a stratum costs it a degree of freedom, as in the Mantel-Haenszel variance.
+        # Each stratum loses a degree of freedom because its margins are estimated, as in the Mantel-Haenszel variance.
         scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
         p_value, test = _over_clusters(both_wrong - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
     return SharedMistakes(

@@ -60,7 +60,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """Return the course of the dialogue for recorded replies; None if it has another number of prompts."""
+    """Return the course of the dialogue for recorded replies; None if there are more or fewer replies than prompts."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)
@@ -110,11 +110,11 @@ class Script:
         return str(self.question.protocol["images"])
 
     def full_image(self, *, lined: bool = False) -> list[Block]:
-        """Return the small full image after its name, optionally with dividing lines."""
+        """Return a label and the small full image, optionally with dividing lines."""
         return [self.texts["whole"], self.question.images[lined]]
 
     def parts(self, *numbers: int) -> list[Block]:
-        """Return parts, each after its number and position."""
+        """Return the parts with these numbers, each preceded by its number and position in words."""
         blocks: list[Block] = []
         for number in numbers:
             text = self.texts["part"].format(number=number, place=place(number, self.splits))

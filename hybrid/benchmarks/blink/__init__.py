@@ -195,7 +195,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
-    """Make the question of a row with its id and its answer in BLINK's form.
+    """Make the question of a row, with id and answer in BLINK's form.
 
     Raises `DataError` for an answer of another form.
     """

@@ -160,7 +160,7 @@ class MmSap(Benchmark):
         return (*(metric for metric in metrics if SHUFFLED not in metric.name), *spreads(metrics))
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """Return the letter and text of the right choice, or say that the image does not show it."""
+        """Return the letter and text of the right choice, or say that the image does not show what is asked."""
         correct = _correct(question)
         if correct is None:
             return "The image does not show what the question asks for."
@@ -168,7 +168,7 @@ class MmSap(Benchmark):
         return f"The evidence favours ({LETTERS[prompt.choices.index(text)]}) {text}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """Return the line with the right letter, which is that of the refusal if the image does not show it."""
+        """Return the line with the right letter: the refusal's letter if the image does not show what is asked."""
         correct = _correct(question)
         text = question.choices[_refusal(question) if correct is None else correct]
         return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None

@@ -22,7 +22,7 @@ TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "
 
 
 class TableBenchmark(Benchmark):
-    """Questions from tables, asked once, with the images before the text; scored by their kind."""
+    """Questions from tables. Each is asked in one prompt, with the images before the text, and scored by its kind."""
 
     takes_images_root = True
 

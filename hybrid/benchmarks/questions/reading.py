@@ -223,7 +223,7 @@ class QuestionReader:
         return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**values).strip()
 
     def _choices(self, row: DataRow, question_text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Return the question without its options, the options, and the table's labels if it has its own.
+        """Return the question without its options, the options, and the labels of the options if the table has its own.
 
         Raises `DataError` for conflicting options.
         """

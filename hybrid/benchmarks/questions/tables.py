@@ -48,7 +48,7 @@ class DataTable(Protocol):
     counted: str
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of its columns; for JSON Lines, the keys of all rows."""
+        """Return the names of the table's columns; for JSON Lines, the keys of all rows."""
         ...
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -344,7 +344,7 @@ class ParquetTable:
         self.path, self.counted, self._folder = path, "row", folder
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of its columns."""
+        """Return the names of the table's columns."""
         with opened(self._folder, self.path) as file:
             return tuple(file.schema_arrow.names)
 

@@ -117,7 +117,7 @@ class _Table:
         self.how[method] += 1
 
     def joined(self, recognised: Recognised) -> Joined:
-        """Return the pairs in the order of the data, and what has no match on either side."""
+        """Return the pairs in the order of the data, and the questions and rows that have no match."""
         questions = [question for place, question in self.questions.items() if place in self.rows]
         clustered = cluster_by_rows(questions, [self.rows[question.id].cluster for question in questions])
         pairs = tuple((question, prediction_of(self.rows[question.id], question)) for question in clustered)
@@ -219,7 +219,7 @@ def _fits(row: PredictedRow, question: Question) -> bool:
 
 
 def _same_answer(row: PredictedRow, question: Question) -> bool | None:
-    """Return whether the answers agree; None if either side has no comparable answer."""
+    """Return whether row and question have the same right answer; None if one of them has no comparable answer."""
     if row.answer is None or not isinstance(question.target, str | int):
         return None
     return row.answer.casefold() == letter_of(str(question.target)).casefold()

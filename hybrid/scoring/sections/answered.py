@@ -108,7 +108,7 @@ def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterato
 
 
 def _row_of(part: Overlap, quantity: str, metrics: Sequence[Metric], group: str) -> Result:
-    """Return a row without a value about the two solvers of some questions."""
+    """Return a row about two solvers on some questions; the row has no value yet."""
     first, second = part.solvers[0], part.solvers[1]
     return Result(
         NAME,

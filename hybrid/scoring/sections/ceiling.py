@@ -65,7 +65,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield part.count("only hybrid", hybrid * (1 - either))
             yield part.count("missed", (1 - hybrid) * either)
             yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
-            # The interval treats the part that is better here as the better one.
+            # The interval takes as given which of the two parts is the better one.
             yield from part.gated(part.open_ratio("reached", hybrid - better, gained, NEAR_ZERO))
 
 

@@ -240,7 +240,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
 
 
 def parts_of(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
-    """Return the four parts on the questions that both answered, each as a share of all questions."""
+    """Return the four parts on questions answered both alone and with tools, each as a share of all questions."""
     parts, ones = np.array([question.parts for question in questions]), np.ones(len(questions))
     return {part: _share(part, questions, parts[:, place], ones, averaging) for place, part in enumerate(PARTS)}
 

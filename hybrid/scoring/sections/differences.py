@@ -51,7 +51,7 @@ NAMED = 4
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return difference, both values and question counts of every pair, by metric and within each task."""
+    """Return each pair's difference, its solvers' values and question counts, by metric and within each task."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))

@@ -48,7 +48,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
-    """Yield a specialist's value on the questions that it answers and their share, if it answers only some."""
+    """Yield a specialist's value on the questions that it answers, and the share of these, if it answers only some."""
     overlap = comparison.overlap(solver, repeated=False)
     by_all = overlap.answered_by_all
     if role(solver) != "specialist" or not 0 < by_all.sum() < overlap.n:

@@ -98,7 +98,7 @@ def _weighted_difference(part: Part, quantity: str, inside: Floats) -> Result:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """State how often each hybrid solver calls tools where its MLLM alone is wrong and right, and the calls' effect."""
+    """State how often each hybrid solver calls tools where its MLLM alone is wrong or right, and what calls change."""
     sentences = []
     for group in comparison.groups:
         of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}
