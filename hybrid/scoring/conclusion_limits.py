@@ -56,7 +56,7 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the parts of a conclusion's last sentence, about these groups, or about all solvers if there are none."""
+    """Yield the parts of a conclusion's last sentence, about these groups; without groups, about all solvers."""
     # Report only the solvers that the first sentences name; the abstentions of specialists have a sentence of their
     # own.
     concerned = [

@@ -364,7 +364,7 @@ def _share(row: Result) -> str:
 
 
 def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the gain over samples of the model alone at the same price; without samples, the price of the gain."""
+    """Yield the gain over samples of the model alone that cost as much; without samples, the price of the gain."""
     of = rows_about(rows, "price", group.hybrid)
     over = of.get(MAJORITY)
     if over is not None and over.low is not None and TOO_FEW not in over.note:

@@ -128,7 +128,7 @@ class RunList(Report):
 
     @property
     def left_out(self) -> int:
-        """Number of runs that `most` leaves out; if sorted by score or cost, number of rows."""
+        """Number of runs that `most` leaves out, or number of rows if the list is sorted by score or cost."""
         if self.most is None:
             return 0
         if self.sort in _RUN_KEYS:

@@ -316,7 +316,7 @@ def reader_of(
     *,
     has_answers: bool = True,
 ) -> QuestionReader:
-    """Return a reader for the table; scans it once.
+    """Scan the table once, and return a reader for it.
 
     Args:
         source: the data set.

@@ -83,7 +83,7 @@ class MetricSpec:
 
     @property
     def name(self) -> str:
-        """Name as printed; `accuracy_macro` for the mean of the tasks."""
+        """Name as printed: the statistic with its groups, such as `accuracy_macro` for the mean over tasks."""
         if self.by:
             return f"{self.statistic}.<{self.by}>"
         if not self.over:

@@ -278,7 +278,8 @@ class Separated:
         lines.seek(begin, number)
         first = next(iter(lines))
         try:
-            # A second line shows whether the first line leaves a field open; a mark inside a field belongs to the text.
+            # Parse the first line together with a second line. If the first line leaves a quoted field open, the parser
+            # joins the two lines. A quotation mark inside a field that is not quoted is only text.
             loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
         except csv.Error as error:
             return lines.fault(location) or DataError(f"{location}: {error}")
