@@ -26,7 +26,7 @@ CPU: Final = "cpu"
 AUTO: Final = "auto"
 # Seconds for which a batch waits for requests that are being decoded.
 COMING_WAIT_S = 0.25
-# Limit in seconds for loading weights, longer than a slow disk takes; all tools on the device wait meanwhile.
+# Limit in seconds for loading weights; even a slow disk takes less. All tools on the device wait during loading.
 LOAD_S = 300.0
 MAX_THREADS = 16
 
@@ -133,7 +133,8 @@ class ModelSettings:
         return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
 
-# The limits that `--model-arg image_limits` accepts; 0 if unknown (`hybrid/models/picture_limits.py`).
+# Names of the limits that `--model-arg image_limits` accepts; a limit of 0 is unknown
+# (`hybrid/models/picture_limits.py`).
 IMAGE_LIMITS: Final = (
     *("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many"),
     *("most_bytes", "most_request_bytes"),
@@ -169,7 +170,7 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
 def read_model_args(
     fields: Sequence[OptionField], arguments: Mapping[str, str]
 ) -> tuple[dict[tuple[str, ...], Any], dict[str, Json]]:
-    """Return the values of fields by path, and the other values, which are passed to the provider, by key.
+    """Return two mappings: the values of fields by path, and all other values by key, which are passed to the provider.
 
     Raises:
         UsageError: a value that does not fit.
@@ -266,7 +267,8 @@ class ServiceOptions(BackendChoice):
     )
     # Seconds for which a batch that is not full waits for requests that are being decoded.
     coming_s: float = COMING_WAIT_S
-    # Threads that decode, draw and encode for a learned tool, and run the weight-free ones: a GPU needs many.
+    # Number of threads that decode, draw and encode for learned tools, and run weight-free tools. A GPU needs many
+    # threads to stay busy.
     threads: int = max(1, min(MAX_THREADS, os.cpu_count() or 1))
     # Run tools that are files of `tools/` in a worker process, which is killed and restarted if one of them hangs,
     # crashes or leaks (`hybrid/serving/supervisor.py`). The following fields apply only to such a process.
@@ -289,7 +291,7 @@ class ServiceOptions(BackendChoice):
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets of a question. `turns` is per ask, everything else per question; None means no limit.
+    """Budgets of a question. `turns` counts per prompt, everything else per question; None means no limit.
 
     `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
@@ -305,7 +307,7 @@ class Limits:
 class Objects:
     """Objects that Python code passes in instead of naming them, each under its name in the run."""
 
-    # The LangChain chat model that `RunConfig.model` names; its identity is that under `model`.
+    # The LangChain chat model that `RunConfig.model` names. The identity of a run contains it under `model`.
     model: Any = None
     # Each is a `hybrid.solving.solver.Solver`.
     solvers: Mapping[str, Any] = field(default_factory=dict)

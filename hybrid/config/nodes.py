@@ -27,7 +27,7 @@ class Node:
     """A value of the file, with its location."""
 
     value: Scalar | tuple[Node, ...] | dict[str, Node]
-    # `run.yaml, line 3`.
+    # Location for messages: `run.yaml, line 3`.
     where: str
     # A scalar as it is written: `1e3`, `off`.
     text: str = ""

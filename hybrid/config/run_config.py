@@ -1,4 +1,4 @@
-"""The options of a run as one frozen value: each is declared once, with how it is set and whether it counts.
+"""The options of a run as one frozen value; each declares how it is set and whether it affects the run's identity.
 
     RunConfig("blink", data="sample", model="embedded", limits=Limits(turns=4))
 
@@ -332,7 +332,7 @@ class RunConfig:
 
     @property
     def tracing(self) -> str | None:
-        """The name of a plug-in for spans: a word, or the ending of a file."""
+        """The name of the plug-in that records spans: a word, or the suffix of a file."""
         return None if self.trace is None else Path(self.trace).suffix.removeprefix(".") or self.trace
 
     @property

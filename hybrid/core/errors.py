@@ -125,7 +125,8 @@ def needs_package(what: str, package: str) -> str:
 def importable(package: str) -> bool:
     """Return whether a package is installed, without importing it; safe while other threads import it.
 
-    `importlib.util.find_spec` would query an already loaded module and raises `ValueError` while OpenCV loads itself.
+    `importlib.util.find_spec` would read the spec of a module that is already loaded, and it raises `ValueError` while
+    OpenCV loads itself.
     """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)
 

@@ -68,15 +68,15 @@ TIFF_TILE_SIDES = (322, 323)
 TURNED = range(2, 9)
 # Orientations that swap width and height.
 ON_ITS_SIDE = range(5, 9)
-# By Pillow's format name: byte strings of EXIF and XMP (which a PNG may compress). A file with an orientation contains
-# at least one of them. Files of other formats are always checked, because AVIF and WebP can rotate a picture without
-# EXIF or XMP.
+# Byte strings of EXIF and XMP, by Pillow's format name. A file with an orientation contains at least one of them. For
+# PNG they are names of chunks and keywords, because a chunk's content may be compressed. Files of other formats are
+# always checked, because AVIF and WebP can rotate a picture without EXIF or XMP.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     "JPEG": (b"Exif", b"Orientation"),
     "MPO": (b"Exif", b"Orientation"),
     "PNG": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
 }
-# Images of the current agent's question, which its tools accept by name.
+# Images of the question that the current agent answers; its tools accept them by name.
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
 _READ = [0]
 
@@ -97,7 +97,7 @@ def read_image_file(path: Path, source: str) -> bytes:
 
 
 def files_read() -> int:
-    """Return the number of image files read by this process; fingerprints of tables do not cover them."""
+    """Return the number of image files that this process has read. A table's fingerprint does not cover such files."""
     return _READ[0]
 
 
@@ -115,7 +115,7 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, source: str) -> StoredImage:
-        """Store an image file. If it is not plain, it is converted: a JPEG to a plain JPEG, any other file to PNG.
+        """Store an image file. If it is not plain, convert it: a JPEG to a plain JPEG, any other file to PNG.
 
         `source` (question and column) names it in errors.
 
@@ -148,7 +148,7 @@ class ImageStore:
         return self.path(sha256).with_suffix(".made")
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
-        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. Raises as `encode`."""
+        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. Raises the errors of `encode`."""
         data = encode(pixels, media_type)
         sha = hashlib.sha256(data).hexdigest()
         return self._keep(StoredImage(sha, pixels.shape[1], pixels.shape[0], media_type), data)
@@ -160,7 +160,7 @@ class ImageStore:
         return image
 
     def path(self, sha256: str) -> Path:
-        """Return the path of an image. Raises `DataError` if the key is not a sha256, as it could name another file."""
+        """Return an image's path. Raises `DataError` for a key that is not a sha256, which could name another file."""
         if not SHA256.fullmatch(sha256):
             raise DataError(f"{sha256[:80]!r} is not the sha256 of an image")
         return self.root / sha256[:2] / sha256
@@ -200,12 +200,15 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def inspect(data: bytes, source: str) -> StoredImage:
-    """Return format and oriented size of an image. Raises `DataError` naming `source` if it does not decode."""
+    """Return an image's format and upright size. Raises `DataError` naming `source` if the image does not decode."""
     return _described(data, hashlib.sha256(data).hexdigest(), source, decodes=False)[0]
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """Return `inspect`'s result, and whether the image is plain; if it is known to decode, read only the header."""
+    """Return the result of `inspect`, and whether the image is plain.
+
+    If `decodes` is set, the image is known to decode and only its header is read.
+    """
     picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
@@ -356,7 +359,7 @@ def _finite(values: Any) -> Any:
 
 
 def _extremes(values: Any) -> tuple[float, float]:
-    """Return the least and the greatest of 0 and these values."""
+    """Return the minimum and the maximum of these values and 0."""
     finite = _finite(values)
     return float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
 
@@ -375,7 +378,7 @@ def _blend_over_white(picture: Image.Image) -> Image.Image:
     return blended
 
 
-# Pixels converted at a time: a picture at the limit of pixels takes 1.3 GB of memory instead of 3 GB.
+# Number of pixels converted at a time: a picture of `MAX_PIXELS` then takes 1.3 GB of memory instead of 3 GB.
 PIECE_PX = 2**22
 # Modes with 32 bits, whose files do not say which value is white.
 WITHOUT_RANGE = ("I", "F")
@@ -406,7 +409,7 @@ def _open(data: bytes, source: str) -> Image.Image:
 
 
 def _tile_size(picture: Image.Image) -> tuple[int, int]:
-    """Return the width and height of a TIFF's tiles, which may exceed the picture; 0 without tiles."""
+    """Return the width and height of a TIFF's tiles, which may exceed the picture; (0, 0) if it has no tiles."""
     tags = getattr(picture, "tag_v2", {})
     width, height = (tags.get(tag) for tag in TIFF_TILE_SIDES)
     return (width, height) if isinstance(width, int) and isinstance(height, int) else (0, 0)

@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(
 
 def hide_paths(text: str) -> str:
     """Shorten all absolute paths in a text, including tracebacks."""
-    # Nearly all texts of a report return here, because they contain neither character and so no path.
+    # Nearly all texts of a report contain neither character, hence no path, and return here.
     if "/" not in text and "\\" not in text:
         return text
     text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)

@@ -1,7 +1,7 @@
 """Option rotation (`--rotate`): tests whether a solver answers the question or prefers a letter.
 
-Every question with text options is asked once per rotation of them: `ID` unchanged, `ID#r1`, `ID#r2`, ... with the
-option texts moved left by 1, 2, ... places (as in MVP-Bench's circular protocol). Questions whose letters are drawn
+Every question with text options is asked once per rotation of its options: `ID` unchanged, `ID#r1`, `ID#r2`, ... with
+the option texts moved left by 1, 2, ... places (as in MVP-Bench's circular protocol). Questions whose letters are drawn
 in the picture, or whose text does not show the options in a known form, are excluded and counted.
 """
 

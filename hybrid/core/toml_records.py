@@ -50,7 +50,7 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
 
 
 def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
-    """Build a dataclass from plain data, as `as_data` returns it. Raises `DataError` that names the key."""
+    """Build a dataclass from plain data, as `as_data` returns it. Raises a `DataError` that names the key."""
     try:
         result: T = Reader(code).read_value(kind, data)
     except ValueMismatch as error:
@@ -133,7 +133,7 @@ class Reader:
         shared = {name: item for name, item in candidates if isinstance(item, tuple)}
         if hints and shared:
             return shared[self.word(value, shared, steps)]
-        # A list of names in place of one name, as for the sizes of one network, which share all other facts.
+        # An item may list several names instead of one, such as the sizes of a network, which share all other facts.
         lists = [key for key, item in value.items() if isinstance(item, list)] if isinstance(value, dict) else []
         if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
             return tuple(self.read_value(kind, {**value, key: item}, steps) for item in value[key])

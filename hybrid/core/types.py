@@ -77,7 +77,7 @@ class Outcome(StrEnum):
     TOOL_FAULT = "tool_fault"
     NOT_RECORDED = "not_recorded"
     OUTAGE = "outage"
-    # The question's own data cannot be used (an image that does not decode): it was never asked.
+    # The question's own data cannot be used (an image that does not decode), so the question was never asked.
     BROKEN = "broken"
 
     @property
@@ -139,7 +139,7 @@ class StoredImage:
         if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
             raise ValueError(f"{str(self.sha256)[:80]!r} is not the sha256 of an image")
         width, height = self.width, self.height
-        # Without a loop, because every attempt that is read has such images.
+        # Avoid a loop for speed: this runs for each image of every attempt that is read.
         is_valid = isinstance(width, int) and isinstance(height, int) and width >= 1 and height >= 1
         if not (is_valid and width * height <= MAX_PIXELS):
             raise ValueError(f"no image has {str(width)[:20]} x {str(height)[:20]} pixels")

@@ -52,11 +52,12 @@ class ConversationRow:
     ask: int  # Number of the prompt within its question, from 0; each prompt is a separate conversation
     solver: str
     model: str
-    score: float | None  # 0..1, with no readable answer counted as wrong; None if the metric has no right and wrong
+    # From 0 to 1, where a missing answer counts as wrong; None if the metric does not tell right from wrong
+    score: float | None
     conversation: Conversation
 
     def facts(self, run: ExportedRun) -> dict[str, Json]:
-        """Return the columns next to the conversation."""
+        """Return the columns that describe the conversation."""
         return {
             "id": self.question.id,
             "ask": self.ask,
@@ -77,7 +78,7 @@ class LeftOutRows:
     damage: list[str] = field(default_factory=list)
 
     def note(self, reason: str, name: str) -> None:
-        """Add one conversation, by the id of its question."""
+        """Record a conversation that is left out, by the id of its question."""
         self.by_reason.setdefault(reason, []).append(name)
 
     def sentences(self) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ class LeftOutRows:
 
 @dataclass
 class ImageFiles:
-    """The images of conversations as files under `folder`, each once, as sent to the model."""
+    """Writes the images of conversations to `folder`, each image once, as it was sent to the model."""
 
     folder: Path
     max_pixels: int | None

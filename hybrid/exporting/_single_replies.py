@@ -1,4 +1,4 @@
-"""One reply per question, for formats that hold only one, with a check that this reply suffices for scoring."""
+"""One reply per question, for formats that store only one reply, with a check that this reply suffices for scoring."""
 
 from __future__ import annotations
 

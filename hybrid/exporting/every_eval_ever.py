@@ -206,7 +206,8 @@ class _Evaluation:
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed
             row: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
-            # Without the cluster, a reader of the file would resample questions of one picture
+            # Without the cluster, a reader of the file would resample questions of one picture as if they were
+            # independent
             row["cluster"] = score.unit
             attempt = attempts.get(score.id)
             exchanges = () if attempt is None else attempt.exchanges
@@ -216,7 +217,7 @@ class _Evaluation:
                 "sample_id": score.id,
                 **self.question_fields(sound, attempt),
                 **self.answer_fields(score, attempt),
-                # Failures differ from wrong answers: a row with an error counts in no value above.
+                # A failed question is not a wrong answer: no value above counts a row that has an error.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words(dict(score.groups)) | _words(row),
             }

@@ -90,7 +90,7 @@ class ToolPage(LocalServer):
         return {**{key: value for key, value in about.items() if key != "files"}, "photos": outside}
 
     def call(self, numbers: Sequence[int], args: Mapping[str, Json]) -> dict[str, Any]:
-        """Run the tool on pictures, and return the same call in other forms. Raises `IndexError`."""
+        """Run the tool on pictures. Return its output, and the same call in other forms. Raises `IndexError`."""
         photos = [self.photo(number) for number in numbers]
         answer = self.process.call(photos, args)
         names = [

@@ -73,7 +73,7 @@ class Answer:
 
     @property
     def answer(self) -> Json:
-        """The answer that the parser reads in the reply; None if it reads none."""
+        """The answer that the parser reads in the reply; None if it cannot read one."""
         return as_json(cast(Any, parse(self.text, self.question.kind, self.question.choices).value))
 
     def as_json(self) -> dict[str, Json]:

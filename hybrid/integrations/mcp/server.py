@@ -65,7 +65,7 @@ def output_schema(tool: Tool) -> dict[str, Any]:
     """Return the JSON schema of a tool's structured content, with the schema of its data if it declares one."""
     if tool.output is None:
         return STRUCTURE
-    # References of the data's schema are looked up from the root.
+    # References in the data's schema are resolved from the root, so its `$defs` move there.
     data = {key: value for key, value in tool.output.items() if key != "$defs"}
     schema = {**STRUCTURE, "properties": {**STRUCTURE["properties"], "data": data}}
     return {**schema, "$defs": tool.output["$defs"]} if "$defs" in tool.output else schema
