@@ -40,7 +40,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
     """Yield every record of a JSON lines file. An incomplete last line, left by a crash, is skipped.
 
     Raises:
-        DataError: any other line is not such a record.
+        DataError: another line is not such a record.
     """
     if not path.exists():
         return

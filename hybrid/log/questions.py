@@ -32,7 +32,7 @@ T = TypeVar("T", bound=AnyQuestion)
 
 def question_line(question: AnyQuestion) -> bytes:
     """Encode a question as a line, with its line feed."""
-    # Leave it out if empty, so that files of questions without annotations keep the same bytes.
+    # Leave out an empty `evidence`, so that files of questions without annotations keep the same bytes.
     unannotated = isinstance(question, Question) and not question.evidence
     return to_json(type(question), question, exclude={"evidence"} if unannotated else None) + b"\n"
 

@@ -84,7 +84,7 @@ def name_outlines(
 
 
 def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]]) -> list[tuple[LetterOption, float]]:
-    """Choose one option or none per label to maximise values and explained lines together; return them with leads."""
+    """Choose at most one option per label to maximise values and explained lines; return options and their leads."""
     explained = {
         id(option): _explained(strokes, option.outline) for options_of_letter in ranked for option in options_of_letter
     }

@@ -84,7 +84,8 @@ class Strokes:
         for color in colors:
             others = (planes[channel] for channel in CHANNELS if channel != color)
             excess[color] = np.asarray(cv2.subtract(planes[color], cv2.max(*others), dtype=cv2.CV_16S))
-        # A gap between two lines of one colour would otherwise be a line in the other's excess.
+        # Without this lower bound, a gap between two lines of one colour would be a line in the excess of another
+        # colour.
         bounded = {color: np.maximum(excess[color], np.int16(-MIN_EXCESS)) for color in colors}
         first = {color: (LineScores(bounded[color]), LineScores(_transpose(bounded[color]))) for color in colors}
         covered = {color: _covered(*first[color]) for color in colors}
@@ -217,7 +218,7 @@ def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 
 
 def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None:
-    """Return the outline between four lines, or None if it is not one."""
+    """Return the outline between four lines, or None if they do not form one box."""
     across, down = strokes.of(color)
     top_edge, bottom_edge, left_edge, right_edge = corners
     sides = (

@@ -44,7 +44,8 @@ from hybrid.tool import Pixels
 
 MarkKind = Literal["point", "box", "any"]
 
-# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used if no letter shows it.
+# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used if no letter was found from which
+# to measure it.
 BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 # Minimum score at which a ring without a readable letter is reported.
@@ -57,8 +58,8 @@ LATER = ("C", "D")
 # Minimum confidence at which a mark raises the confidence of other marks in its picture, and the confidence up to which
 # it raises them.
 COMPANION = 0.8
-# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of the radii of
-# their rings.
+# `READ_LETTER` is the minimum correlation at which a letter counts as drawn like that of a clear mark; `ALIKE_PX` is
+# the largest difference of the radii of their rings.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
 # Lowest confidence of a mark that is drawn like a clear mark.
@@ -81,8 +82,8 @@ def find_marks(
 ) -> Marks:
     """Find rings and boxes and their letters in an image (H, W, 3).
 
-    `labels` are the expected ones, each at most once; empty means any of A-D and REF. `read` finds letters between two
-    grey `levels`: a grey up to the first level is black, and one from the second level on is white.
+    `labels` are the expected labels, each at most once; empty means any of A-D and REF. `read` finds letters between
+    two grey `levels`: a grey up to the first level is black, and one from the second level on is white.
     """
     grey = grey_between(pixels, levels)
     readings = read(grey)
@@ -136,7 +137,7 @@ def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -
 
 
 def _no_ring(field: RingField, outline: Outline) -> bool:
-    """Return whether an outline may take a letter from the rings."""
+    """Return whether an outline is not a ring, so that it may take a letter from the rings."""
     box = outline.box
     width, height = box.x1 - box.x0, box.y1 - box.y0
     # In a colourful picture, small faint outlines occur by chance.
@@ -249,7 +250,10 @@ def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels still to be found; without expectations, the gaps before the last label found, and A and B."""
+    """Return the labels still to be found.
+
+    Without expected labels, these are the gaps before the last label found, and A and B.
+    """
     if expected:
         return tuple(label for label in expected if label not in labels)
     letters = [label for label in labels if label != "REF"]

@@ -82,7 +82,7 @@ class LineScores:
         self.excess = excess
         self._hidden = np.zeros(excess.shape, bool) if hidden is None else hidden.copy()
         self._sums = _sums_along(excess)
-        # The average along a row depends on no other row, so only rows with hidden pixels need their own.
+        # An average along a row depends on no other row, so only rows with hidden pixels need an average without these.
         partly = np.flatnonzero(self._hidden.any(axis=1))
         self._own_row = np.full(len(excess), -1)
         self._own_row[partly] = np.arange(len(partly))
@@ -255,7 +255,7 @@ def mean(values: npt.NDArray[np.floating]) -> float:
 
 
 def median(values: npt.NDArray[Any]) -> float:
-    """Return NumPy's median of at least one value; NumPy's own takes ten times as long for the pixels of a side."""
+    """Return NumPy's median of at least one value; NumPy's function takes ten times as long for one side's pixels."""
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 

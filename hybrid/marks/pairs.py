@@ -31,7 +31,8 @@ LEGIBLE = 0.6
 CLEAR_LETTER = 0.9
 LETTERS_PER_LABEL = 3
 MAX_STYLES = 4
-# Score from which a red ring is at the position of a letter; only red, because a bold white D looks like a white ring.
+# Minimum score at which a red ring is assumed at the position of a letter. Only red rings count, because a bold white D
+# looks like a white ring.
 RED_RING = 0.5
 # Largest horizontal offset of a letter's centre from the ring's; more if the border cuts the letter's box.
 SIDEWAYS_PX = 8

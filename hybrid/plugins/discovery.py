@@ -118,7 +118,7 @@ def folders(package: str) -> tuple[str, ...]:
 
 
 def look_in(package: str, places: Sequence[str]) -> None:
-    """Set the folders of a package; those outside the project count as outside."""
+    """Set the folders of a package; those that are not the project's own count as outside folders."""
     _OWN.setdefault(package, folders(package))
     importlib.import_module(package).__path__[:] = list(places)
     importlib.invalidate_caches()
@@ -144,7 +144,7 @@ def outside() -> tuple[Path, ...]:
 
 
 def kind_folders(root: Path) -> list[str]:
-    """Return the names of the subfolders by kind of a folder on the search path."""
+    """Return the names of the subfolders with plug-ins in a folder on the search path."""
     return [Path(place).name for _, place in _NAMED[root]]
 
 
@@ -356,7 +356,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
 
 
 def _helper_clash(origin: PluginOrigin) -> str | None:
-    """Explain which helper of a plug-in is hidden by one of the same name in an earlier folder; None if none is."""
+    """Explain which helper of a plug-in a file of the same name in an earlier folder hides; None if none is hidden."""
     if origin.is_builtin or origin.entry is not None:
         return None
     if origin.name in NOT_THINGS:

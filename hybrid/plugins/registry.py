@@ -57,14 +57,14 @@ class _Outside:
 
     make: Callable[[], Describer] | None = None
     describer: Describer | None = None
-    # Each `described_by` creates a new object.
+    # Identifies the current `described_by`, each of which creates a new object.
     inside: object = None
     notes: frozenset[str] = frozenset()
 
 
 @contextmanager
 def described_by(make: Callable[[], Describer]) -> Iterator[None]:
-    """Within this context, a `Describer` imports outside plug-ins first; outside tools are imported only there.
+    """Within this context, a `Describer` imports outside plug-ins first; outside tools are not imported anywhere else.
 
     A nested call keeps the outer context.
     """
@@ -228,7 +228,7 @@ _CACHE: dict[tuple[str, str], Any] = {}
 
 
 def load(package: str, name: str, *, in_process: bool = False) -> Any:
-    """Load the object that a plug-in file exports. An export of the project's Python files is located once.
+    """Load the object that a plug-in file exports; exports of the project's own Python files are cached.
 
     Args:
         package: its package.

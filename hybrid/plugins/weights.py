@@ -229,7 +229,7 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
 
 
 def missing_library(cards: Iterable[Card]) -> str | None:
-    """Return the message for tools whose classical backend needs a missing library; None if there are none."""
+    """Return the message for tools whose classical backend needs a missing library; None if no tool does."""
     by_library: dict[str, list[str]] = {}
     for card in cards:
         classical = card.backend("classical")
@@ -243,7 +243,7 @@ def missing_library(cards: Iterable[Card]) -> str | None:
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
-    """Return the directory of a learned backend's weights; None if it has none to load itself.
+    """Return the directory of a learned backend's weights; None if the backend itself loads no weights.
 
     That is the case if a package contains them, or if the backend only uses other tools, which must then have their
     weights.

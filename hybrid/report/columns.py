@@ -17,7 +17,7 @@ from hybrid.core.types import Outcome
 from hybrid.report.payload import QuestionPage, SolverEntry
 
 TEXT_SHOWN = 200  # Characters of a question that a row shows
-TEXT_READ = 1000  # Characters of a question that the list stores, in which shared openings are searched
+TEXT_READ = 1000  # Characters of a question that the list stores; openings that questions share are searched in these
 ANSWER_SHOWN = 120  # Characters of an answer that the list stores: usually a letter, sometimes a plan or a path
 OPEN = "open"  # The outcome of a question that a solver has not finished
 

@@ -96,7 +96,7 @@ def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str
 
 
 def chunks(questions: Iterable[QuestionPage]) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """Yield the questions in files as they arrive: the first row, their list as JSON, and the image files."""
+    """Divide the questions into files as they arrive; yield each file's first row, questions as JSON, and images."""
     start, number, texts, chars, files = 0, 0, list[str](), 0, set[str]()
     for number, page in enumerate(questions, 1):
         text = as_json(page)

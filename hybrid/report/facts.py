@@ -26,7 +26,7 @@ SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as
 
 
 def card(scored: Scored) -> SolverCard:
-    """Return a solver for the pages."""
+    """Return the facts about a solver that the pages show."""
     return SolverCard(
         scored.solver,
         role(scored),

@@ -86,7 +86,7 @@ def _front(
     rows: Mapping[str, Sequence[Result]],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """Yield the parts of the gain, each solver's value, and by task the differences of main pairs or else values.
+    """Yield charts: the gain's parts, each solver's value, and by task the main pairs' differences, or else accuracies.
 
     The parts of the gain are over all questions, with one chart per pair; their steps link to their questions.
     """

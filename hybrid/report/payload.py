@@ -23,7 +23,7 @@ from hybrid.solving.solver import Role
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact about a run: `model`, `openai:gpt-4o`."""
+    """A fact about a run, such as `model` with the value `openai:gpt-4o`."""
 
     name: str
     value: str
@@ -31,7 +31,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class SolverCard:
-    """A solver for the pages."""
+    """What the pages show about a solver."""
 
     name: str  # The name in tables: `controller [blank]`
     role: Role
@@ -135,7 +135,7 @@ class StepEntry:
 
 @dataclass(frozen=True)
 class AskEntry:
-    """One prompt, with the steps and the reply to it."""
+    """One prompt, with the steps that answered it and the reply."""
 
     # Text and images in order; empty if it is the question as shown above.
     prompt: tuple[str | PicturePayload, ...]
@@ -154,7 +154,7 @@ class AskEntry:
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """One solver's steps to its answer."""
+    """The steps by which one solver came to its answer."""
 
     solver: str
     correct: float | None  # 0..1; None if the solver was not asked, or if the question has no right or wrong answer

@@ -45,7 +45,7 @@ PIECE: Final = 1 << 24
 
 @dataclass
 class SolverCounts:
-    """The lines of one solver so far, counted."""
+    """Counts of one solver's lines that have been read so far."""
 
     path: Path
     # Position after the last complete line that was read.
@@ -55,7 +55,7 @@ class SolverCounts:
     open_failures: dict[str, str] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     used: Usage = field(default_factory=Usage)
-    # When the last questions ended, in seconds of Unix time.
+    # End times of the latest questions, in seconds of Unix time.
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=RATE_OVER))
 
     def new_lines(self) -> Iterator[bytes]:
@@ -73,7 +73,7 @@ class SolverCounts:
             return
 
     def add(self, record: Attempt | Unfinished) -> bool:
-        """Count a record; return whether it is new: the first finished line of a question counts."""
+        """Count a record and return whether it is new: only the first finished line of a question counts."""
         if record.id in self.finished:
             return False
         if isinstance(record, Unfinished):

@@ -190,7 +190,7 @@ def _corners(pixels: Pixels) -> npt.NDArray[np.float64]:
 
 
 def _apart(rng: np.random.Generator, targets: npt.NDArray[np.float64], size: tuple[int, int]) -> list[int]:
-    """Return indices of four targets (N, 2) inside a picture (width, height), `CANDIDATE_GAP_PX` apart, or fewer."""
+    """Return indices of up to four targets (N, 2) inside a picture (width, height), `CANDIDATE_GAP_PX` apart."""
     selected: list[int] = []
     low, high = np.array([20.0, 20.0]), np.array(size) - 20.0
     for number in rng.permutation(len(targets)):

@@ -229,7 +229,7 @@ POINTS = 200
 
 
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
-    """Render a scene and find two points for which `answer` is true; half of the unequal pairs mislead by light."""
+    """Render a scene and find two points for which `answer` is true; light misleads in half of the unequal pairs."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
     # Candidates are well-exposed points on one surface in one light, away from the borders; the surface is chosen
     # first.

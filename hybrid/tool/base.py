@@ -40,7 +40,7 @@ class Request(Generic[A_co]):
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
+    """A picture that a tool made: an overlay of the same size as input `of` or, with `box`, a derived image.
 
     `of` counts inputs from 0; `box` is in pixels of that input; `scale` is the number of pixels of this picture per
     pixel of that input. An overlay given as a function is drawn only if a model or a person looks at it.
@@ -240,7 +240,8 @@ class BackendCard(_Tuples):
     # Tools that only this backend needs, besides those of the card. A learned backend without its own weights works if
     # the tools that it needs have their weights.
     needs: tuple[Need, ...] = ()
-    # Python package that contains its own weights; they are used if no weights are named and the package is installed.
+    # Python package that contains weights for this backend; they are used if no weights are named and the package is
+    # installed.
     package: str | None = None
     # Import name of the package that a weight-free backend requires.
     library: str | None = None
@@ -378,7 +379,7 @@ class Tool(_Tuples):
 
     @property
     def looked_into(self) -> bool:
-        """Return whether weights that are new to this home must pass known answers first."""
+        """Return whether weights that were not used here before must pass known answers first."""
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:

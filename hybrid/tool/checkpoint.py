@@ -76,7 +76,8 @@ def load_verified(
         device: device of the model, e.g. "cpu", "cuda:0".
         processor_class: name of the transformers class of the processor.
         model_types: model families that the caller supports; empty means any.
-        harmless: parts of the names of tensors in the file that the model does not use, which is no error.
+        harmless: parts of tensor names. A tensor in the file whose name contains one of them is accepted even if the
+            model does not use it.
         full_pictures: whether the network is given full pictures, or large parts of them; False for one that only reads
             small parts (lines of text), whose correct input no check can know.
         download: whether a hub id that is not on disk may be fetched.

@@ -43,7 +43,9 @@ class FunctionRule:
 def answer_with(
     value: object, prompt: Prompt, ctx: RuleContext, tool_name: str, finding: Finding
 ) -> SpecialistAnswer | None:
-    """Return the answer for a value: the text of a choice, else the value as text; None with a note in the trace.
+    """Return the answer for a value: the text of a choice, else the value as text.
+
+    Returns None if the value is None, or, with a note in the trace, if it does not select exactly one choice.
 
     Raises:
         TypeError: the value is not a text, number or boolean.

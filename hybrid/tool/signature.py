@@ -193,7 +193,7 @@ def read_signature(
 
 
 def _always(args: Mapping[str, Json]) -> Callable[[Any], Mapping[str, Json]]:
-    """Return the arguments of a needed tool, whatever the tool's own arguments are."""
+    """Return a function that gives a needed tool these arguments, whatever the tool's own arguments are."""
     return lambda _: args
 
 
@@ -282,7 +282,7 @@ def _is_image_like(hint: Any) -> bool:
     """Return whether a type, or a part of it, is a type that is commonly used for images."""
     parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
     names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
-    # The module PIL.Image was given where its class was meant.
+    # The annotation may be the module PIL.Image where its class was meant.
     names |= {getattr(part, "__name__", "") for part in parts}
     inner = (part for part in parts if part is not hint and get_origin(part) is not None)
     return bool(names & IMAGE_LIKE) or any(map(_is_image_like, inner))
