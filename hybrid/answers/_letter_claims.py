@@ -54,7 +54,7 @@ _CONTRAST: Final = re.compile(
     r"(?i),?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
     r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
     r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*"
-    # `fits, not the third image`, `fits, the third does not`
+    # A contrast after a comma: `fits, not the third image`, `fits, the third does not`
     r"|,\s(?:and\s)?not\s(?!only\b).*"
     r"|[,;]\s(?:and\s|but\s)?(?:the\s)?(?:first|second|third|fourth|others?|rest|(?-i:[A-Z]))(?:\s(?:image|one|picture))?"
     r"\s(?:does|do|is|are|has|have|can)(?:\snot\b|n't\b).*"
@@ -89,7 +89,7 @@ CONCLUSION: Final = re.compile(
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
     """Return the only choice that a sentence, without asides and contrasts, claims to fit; None if it is denied."""
-    # `A is closer? No.`
+    # A question claims nothing: `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None
     plain = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))

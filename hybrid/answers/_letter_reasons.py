@@ -53,7 +53,7 @@ _TURN: Final = re.compile(r"(?i)\b(?:but|however|though|although|yet|so|therefor
 _ANSWER: Final = re.compile(r"(?i)\b(?:answer|choice|option|choose|pick|select|conclusion)\b")
 
 
-# `B, not A, because ...`
+# An alternative that is rejected between the letter and its reason: `B, not A, because ...`
 _CONTRASTED: Final = r",?\s(?i:(?:and\s)?(?:not|rather than|instead of|as opposed to|over|unlike)\s)"
 _NO: Final = r"(?i:(?:(?:hm+|well|oh|nah)\b[,.\s]{1,2})?(?:no|nope|wrong|incorrect)\b)"
 _YES: Final = r"(?i:(?:yes|yeah|yep|correct|right|exactly|indeed)\b)"
@@ -104,9 +104,9 @@ def _reason_patterns(letters: str) -> _Patterns:
 
 
 def reasoned_letter(reply: LetterReply) -> str | None:
-    """Return the letter if the reply begins with one and a reason: `A because it is nearer`, `Choice A, since ...`.
+    """Return the letter that a reply begins with, if a reason follows: `A because it is nearer`, `Choice A, since ...`.
 
-    Others may be turned down before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
+    Other letters may be rejected before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
     """
     reply, rejected, is_elliptic = _skip_rejected(reply)
     patterns = _reason_patterns(reply.letters)
@@ -138,7 +138,7 @@ def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], boo
         return reply, frozenset(), False
     while (match := patterns.rejection.match(text)) is not None:
         is_elliptic = match["wrong"] is not None and match[0].rstrip().endswith(",")
-        # `A is wrong because it is dark, B because it is blurred`
+        # The reason for B may also be a reason against it: `A is wrong because it is dark, B because it is blurred`
         if is_elliptic and _CAUSE.search(match[0]):
             return reply, frozenset(), False
         rejected |= {group(candidate) for candidate in re.finditer(label(reply.letters), match[0])}

@@ -85,7 +85,7 @@ _FRAME: Final = re.compile(
     rf"(?i)(?:{_TOOL}(?:(?<=\sis)|(?<=\swas)|\s?:|,?\s(?:which\s)?{_SAYS}(?:\sthat)?\b)|\baccording to{_TOOL[2:]}\b)"
     r",?\s?(?P<said>[^.;!?\n,]*(?:,(?!\s(?:but|and|which|while|yet|however|though|although|i)\b)[^.;!?\n,]*)*)"
 )
-# `Most people would guess 7`, `others say that the answer is A`
+# Statements about other people: `Most people would guess 7`, `others say that the answer is A`
 _PEOPLE: Final = re.compile(
     r"(?i)\b(?:(?:(?:most|many|some|other|few|several|all|the)\s(?:of\s(?:the|them)\s)?)?"
     r"(?:people|persons|humans|others|users|viewers|observers|participants|kids|children)"

@@ -63,7 +63,7 @@ _HAN_NUMBER: Final = re.compile(
     rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(HAN)}]?)(十?)([{''.join(HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
 )
-# `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
+# A number word as the whole reply: `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
 _ALONE: Final = re.compile(
     r"(?:(?:hay|es (?:sind|gibt)|il y a|há|ci sono)\s)?"
     r"([^\W\d]+)(\s(?!(?:to|ahnung|zweifel|id[eé]e|idea|ideia|problem\w*|doute|duda|dúvida|dubbio)\b)[^\W\d]+)?"
@@ -93,7 +93,7 @@ def spelled_out(text: str) -> str:
 
 def _from_han(match: re.Match[str]) -> str:
     tens, ten, units = match.groups()
-    # `是一个好问题`: an article
+    # In `是一个好问题`, the numeral is an article.
     lead, tail = match.string[: match.start()], match.string[match.end() + 1 :]
     article = (tens or units) == "一" and not ten and lead.endswith("是") and tail
     if article or not (tens or ten or units) or (tens and units and not ten):
@@ -193,7 +193,8 @@ _NONE: Final = re.compile(
     r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|i (?:can )?see none"
 )
 _MORE_TO_SAY: Final = re.compile(r"(?i)\b(?:but|however|although|though|yet|there|only|unless|if)\b")
-# `There are no cars`, `no people are visible`, `I don't see any dogs`; not `no results`.
+# Statements that there are none: `There are no cars`, `no people are visible`, `I don't see any dogs`; not `no
+# results`.
 _NO_THINGS: Final = re.compile(
     r"(?i)(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
@@ -242,6 +243,6 @@ def parse_integer(text: str) -> Parsed[int]:
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:
         return first_match(rules, drop_uncounted(reply)) if reply else undecided()
 
-    # A number after "actually" may be the count of something else.
+    # A number after "actually" may be the count of something else, so it must be the whole text or be announced.
     reread = partial(read, (only_number, announced))
     return read_own(statement(text), lambda part: read_corrected(part, partial(read, RULES), reread))

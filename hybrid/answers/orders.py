@@ -94,7 +94,7 @@ class OrderReply:
 
 
 def _order(reply: OrderReply, block: str) -> str | None:
-    """Return the labels of a block in order; None if one was not offered or appears twice."""
+    """Return the labels of a block in order; None if a label was not offered or appears twice."""
     order = "".join(c for c in block if c in reply.letters)
     return order if set(order) <= set(reply.offered) and len(set(order)) == len(order) else None
 

@@ -42,7 +42,7 @@ _ENTRIES: Final = re.compile(
 _BETWEEN: Final = re.compile(r"(?i)[\s,;*\-\u2022]{0,6}(?:and\s)?")
 
 
-# `Point: 25, 50`, `The bounding box is 20, 20, 80, 80`.
+# Announcements of a point or a box: `Point: 25, 50`, `The bounding box is 20, 20, 80, 80`.
 _LABEL: Final = (
     r"\b(?:points?|locations?|positions?|coordinates?|cent(?:er|re)|bbox|(?:bounding[\s_-]?)?box)(?:_2d)?"
     r"(?:\s[0-9]{1,2})?(?:\s?[:=]|\s(?:is|are|at)(?:\sat)?(?![a-z]))|\bcoordinates?(?=\s[-+0-9])"
@@ -71,7 +71,7 @@ _BETWEEN_CORNERS: Final = re.compile(
     r"(?i)[\s,;:\-\u2013>]{0,4}(?:(?:to|and|through)\s)?(?:the\s)?"
     r"(?:[\"']?(?:bottom|lower)[\s_-]?right[\"']?\s?(?:corner)?[\s:]{0,3}(?:(?:is|at)\s){0,2})?"
 )
-# `x: 20 to 80, y: 20 to 80`.
+# The ranges of both axes: `x: 20 to 80, y: 20 to 80`.
 _RANGE: Final = rf"(?:\s?[=:]\s?|\s(?:is\s)?(?:from\s)?)({_N}){_UNIT}\s?(?:to|-|\u2013)\s?({_N}){_SHARE}{_UNIT}"
 _RANGES: Final = re.compile(rf"(?i)\bx{_RANGE}[\s,;]{{0,3}}(?:and\s)?y{_RANGE}")
 # Matches the inside of a `points` tag, whose names are the same as those of corners.

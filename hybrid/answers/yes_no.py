@@ -50,7 +50,7 @@ def _other_word(text: str, *word_lists: dict[YesNo, str]) -> YesNo | None:
     return next((w for words in word_lists for w in _WORDS if re.fullmatch(rf"(?:{_OF})?(?:{words[w]})", low)), None)
 
 
-# `It is not false.`, `That isn't true.`
+# Denied verdicts: `It is not false.`, `That isn't true.`
 _DENIED: Final = re.compile(
     r"(?:it|that|this|the statement)(?:'s not| is not| isn't) (?:(false|wrong|incorrect|untrue)|true|correct|right)"
 )

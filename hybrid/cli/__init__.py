@@ -51,7 +51,7 @@ class Commands(click.Group):
         return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that word."""
+        """Return the command with this name."""
         if cmd_name not in COMMANDS:
             return None
         command = load("hybrid.cli", cmd_name)
@@ -239,7 +239,7 @@ def _line_of_usage(error: click.ClickException) -> str:
 
 
 def _line_of(error: OSError) -> str:
-    """Return the file, the error and advice."""
+    """Return a line with the file, the error and advice."""
     if error.filename is not None and error.strerror:
         file = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
         return f"{file}: {error.strerror}{advice_on(error)}"
@@ -249,7 +249,7 @@ def _line_of(error: OSError) -> str:
 def _skip_last_collection() -> None:
     """Keep the interpreter from collecting all imported objects at exit: 0.4 s of CPU after a run, for LangGraph.
 
-    Not with PyTorch, because nanobind, with which parts of it are bound, reports all that is not collected as leaks.
+    With PyTorch this is not done: its bindings by nanobind report every object that is not collected as a leak.
     """
     if "torch" not in sys.modules:
         gc.freeze()

@@ -32,7 +32,7 @@ COMPLETIONS: Final = {"--solver": types.solver_lists, "--tools": types.tool_list
 
 
 class FieldOption(click.Option):
-    """The option of a field: its value is read as that of a file or of Python."""
+    """The click option of a field; its value is read in the same way as a value from a file or from Python."""
 
     def __init__(self, *args: Any, field: OptionField, group: Group | Literal[""] = "", **more: Any) -> None:
         super().__init__(*args, **more)
@@ -220,7 +220,7 @@ def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
 
 
 def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the three options to a command, and apply them to logging while it runs."""
+    """Add `--verbose`, `--quiet` and `--debug` to a command, and apply them to logging while it runs."""
 
     @functools.wraps(command)
     def with_logging(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:

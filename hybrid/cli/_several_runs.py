@@ -227,7 +227,7 @@ class _Planned:
 
     @property
     def label(self) -> str:
-        """Its choices, and the folders of solvers asked elsewhere."""
+        """The run's choices, and the folders of solvers that other runs ask."""
         return "; ".join((self.options.label, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
 
     def as_json(self, results: AskedRuns) -> Json:
@@ -258,7 +258,7 @@ def run_matrix(runs: Sequence[RunOptions], options: Mapping[str, Any]) -> int:
     from hybrid.scoring.runs import refuse_hidden
 
     plan: list[_Planned] = []
-    # The folder of each solver's answers, by the digest of everything that they depend on.
+    # Maps the digest of everything on which a solver's answers depend to the folder with these answers.
     first: dict[str, Path] = {}
     for run_options in runs:
         tell(f"checking run {len(plan) + 1} of {len(runs)}: {run_options.label}")

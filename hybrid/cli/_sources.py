@@ -4,7 +4,7 @@
     run.values["limit"]             # the value of each option by its key
     run.recorded                    # the options as used, for the manifest: {"benchmark": "blink", "limit": 5, ...}
 
-What is given overrides the file, and the file overrides the environment. In a mapping, a key overrides the same key.
+What is given overrides the file, and the file overrides the environment. Mappings are merged key by key.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
 
 
 def _benchmarks(given: object) -> list[str]:
-    """Return the benchmarks in `A,B`; a single empty name if there is only one, or a path with a comma."""
+    """Return the benchmarks in `A,B`; for a single benchmark, or a path with a comma, return one empty name."""
     several = isinstance(given, str) and not Path(given).exists()
     names = list(dict.fromkeys(name.strip() for name in str(given).split(","))) if several else []
     return names if len(names) > 1 else [""]
@@ -115,7 +115,7 @@ def resolve(
     Args:
         given: values by key.
         texts: the file's values by key, as texts.
-        environment: whether variables count; they do not beside the manifest of a run, which defines all options.
+        environment: whether variables count. With the manifest of a run, which defines all options, they do not.
 
     Raises:
         UsageError: a value of the environment that does not fit, or weights of a tool given twice.
@@ -138,7 +138,7 @@ def resolve(
 
 
 def read_option(option_field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field, as `read_values`. Raises `UsageError` for a value that does not fit."""
+    """Return the value of a field, like `read_values`. Raises `UsageError` for a value that does not fit."""
     try:
         return read_values(option_field, items)
     except ValueError as error:

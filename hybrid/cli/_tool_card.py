@@ -223,7 +223,7 @@ def _needed(needs: Sequence[Need]) -> str:
 
 
 def _reliability(backend: BackendCard) -> str:
-    """Return one line per bin."""
+    """Return a line for each bin of a backend's reliability."""
     bins = backend.reliability
     if not bins:
         return "not measured"

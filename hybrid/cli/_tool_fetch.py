@@ -146,7 +146,7 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
     A dry run only prints the facts, and returns no weights.
 
     Raises:
-        WeightsError: they are missing, cannot be downloaded or fail a known answer.
+        WeightsError: the weights are missing, cannot be downloaded or fail a known answer.
     """
     from hybrid.plugins.weights import weights_in_use, weights_of, weights_sha256
 

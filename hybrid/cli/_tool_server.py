@@ -239,7 +239,7 @@ def down() -> int:
 
 
 def _ends(process: int) -> bool:
-    """Wait for a server to end; return whether it did in time."""
+    """Wait for a server to end; return whether it ended in time."""
     from hybrid.serving.tool_server.address import listening_process
 
     until = time.monotonic() + END_S

@@ -35,7 +35,7 @@ BATCH = 8
 
 
 BENCHMARK = "blink"
-# The sentences of the conclusion that are printed, by the first word of their case.
+# First words of the ids of the conclusion's sentences that are printed.
 SENTENCES = ("nothing", "gain", "specialists", "content")
 # A small study of a provider's model on generated questions, which needs only the key.
 KEY = "OPENAI_API_KEY"
