@@ -88,7 +88,7 @@ CONCLUSION: Final = re.compile(
 
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
-    """Return the only choice that a sentence, without asides and contrasts, claims to fit; None if it is denied."""
+    """Return the only choice that a sentence, without asides and contrasts, claims to fit; None if it denies that."""
     # A question claims nothing: `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None

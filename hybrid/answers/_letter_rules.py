@@ -49,7 +49,7 @@ def largest_share(reply: LetterReply) -> str | None:
     """Return the choice with the largest share if each named choice has one: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
     shares: dict[str, float] = {}
     name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
-    # A bare 0.8 may be a score or a depth.
+    # A bare 0.8 may be a score or a depth, so a share without a percent sign needs a word for probability.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
     # `A has 30% opacity` is not a share of the choices.
     share_first = (

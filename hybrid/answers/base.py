@@ -227,7 +227,7 @@ def _no_word_before(*words: str) -> str:
     return "".join(rf"(?<!\b{word} )".replace(r"\bn't", "n't") for word in words)
 
 
-# Words before a cue that make it announce no answer: `the wrong answer is A`, `I doubt the answer is A`; `I can't
+# Words before a cue after which it announces no answer: `the wrong answer is A`, `I doubt the answer is A`; `I can't
 # choose A`, `most people would pick A`; `people guess A`.
 _OTHER: Final = ("wrong", "incorrect", "second", "worst", "least likely", "alternative", "previous", "tempting")
 _DOUBTED: Final = ("not", "n't", "doubt", "not think", "n't think", "n't believe")

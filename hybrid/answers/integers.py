@@ -51,7 +51,8 @@ _RANGE: Final = re.compile(
 )
 _SOME: Final = " some "
 
-# `1 000`, `1'000`, `120 000`; `120 340` may also be two numbers, and in brackets it is a point.
+# Numbers with grouped digits: `1 000`, `1'000`, `120 000`; `120 340` may also be two numbers, and in brackets it is a
+# point.
 _GROUPED: Final = re.compile(
     r"(?<![\w.,'(\[-])(?<![0-9]\s)(?:(?:[0-9]{1,2}(?:\s[0-9]{3})+|[0-9]{1,3}(?:\s000)+|[0-9]{1,3}(?:'[0-9]{3})+)"
     r"|([0-9]{3}(?:\s[0-9]{3})+))(?![\w']|,[0-9]|\s[0-9])"

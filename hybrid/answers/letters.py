@@ -26,7 +26,7 @@ _BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))
 
 
 def labels_of(choices: Sequence[str], letters: str) -> str:
-    """Return the labels to search for in a reply about some choices: `letters`, or by default at most all 26.
+    """Return the labels to search for: `letters`, or by default the first eight, or one per choice if there are more.
 
     Raises `ValueError` for more choices than labels.
     """

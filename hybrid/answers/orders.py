@@ -47,7 +47,7 @@ _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 
 @dataclass(frozen=True)
 class OrderReply:
-    """A normalised reply, the used labels and the offered ones."""
+    """A normalised reply, all labels, and the labels that are offered."""
 
     text: str
     letters: str

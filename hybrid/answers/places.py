@@ -1,4 +1,4 @@
-"""Parse a reply to a question for a point or a box to pixels, or None.
+"""Parse a reply to a question that asks for a point or a box; the result is in pixels, or None.
 
 A point is two numbers; a box is the four numbers of its corners (x0, y0, x1, y1), or two consecutive points. The last
 point or box in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names (`x =

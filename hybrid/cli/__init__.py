@@ -46,7 +46,7 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line. An empty word is a `UsageError`: a shell variable is not set."""
+        """Parse the command line. Raises `UsageError` for an empty word, which is usually an unset shell variable."""
         refuse_empty(args)
         return super().parse_args(ctx, args)
 
@@ -247,7 +247,7 @@ def _line_of(error: OSError) -> str:
 
 
 def _skip_last_collection() -> None:
-    """Keep the interpreter from collecting all imported objects at exit: 0.4 s of CPU after a run, for LangGraph.
+    """Keep the interpreter from collecting all imported objects at exit: with LangGraph this takes 0.4 s of CPU.
 
     With PyTorch this is not done: its bindings by nanobind report every object that is not collected as a leak.
     """

@@ -110,7 +110,7 @@ RUNS = Path("runs")
 
 
 def completing(candidates: Callable[[], Iterable[str]], *, comma_separated: bool = False) -> Completer:
-    """Complete one of the known words; with `comma_separated`, after the words already typed: `A,B`."""
+    """Return a completer of the known words; with `comma_separated`, it completes the last word of a list: `A,B`."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
         prefix, comma, _ = typed.rpartition(",") if comma_separated else ("", "", "")

@@ -206,7 +206,7 @@ LOGGING = ("verbose", "quiet", "debug")
 
 @contextmanager
 def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show the log records of the `with` block as the three options require.
+    """Show the log records of the `with` block as `verbose`, `quiet` and `debug` require.
 
     Raises `UsageError` if the options contradict each other.
     """
@@ -242,7 +242,7 @@ def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Pat
         add_search_path(places, PATH.name)
 
 
-# Applied before other options are parsed, for the rest of the process; the registry reads the variable.
+# This option is applied before other options are parsed, for the rest of the process; the registry reads the variable.
 path_option = shared_option("path", is_eager=True, expose_value=False, callback=_look, envvar=None)
 
 

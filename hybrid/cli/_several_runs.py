@@ -1,4 +1,4 @@
-"""Runs of one command, one or several under one budget: prepares, asks and shows them, and returns the exit code.
+"""Prepares and asks the runs of one command, one or several under one budget, shows them, and returns the exit code.
 
 Every run is an ordinary one: in the folder derived from its configuration, or in --out, named after its choices. In a
 matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of these
@@ -206,7 +206,7 @@ def estimated(runs: Mapping[str, RunConfig], resolve: Callable[..., ResolvedRun]
     return {name: asyncio.run(estimate(resolve(config, dry=True))) for name, config in runs.items()}
 
 
-# A matrix
+# Runs of a matrix
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def _benchmarks(given: object) -> list[str]:
 
 
 def _value_label(key: str, texts: Sequence[str]) -> str:
-    """Return the choice of an option's value, for a label."""
+    """Return the text of an option's value for a label."""
     return ("on" if texts else "off") if FIELDS[key].is_flag else "+".join(texts) or "default"
 
 

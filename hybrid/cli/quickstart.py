@@ -161,7 +161,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     assert isinstance(question, Question)  # noqa: S101 - generated questions are never broken
     images = show(question.images)
     cached = open_cache()
-    # The weights in the package are compared with the published weights.
+    # Known answers are not checked here, because the weights in the package are compared with the published weights.
     options = ServiceOptions("learned", unchecked=True, pictures="png")
     with closing(CachedTools(cached.store, cached, options)) as service:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))

@@ -24,7 +24,7 @@ from hybrid.core.types import Json
 CPU: Final = "cpu"
 # CUDA if torch sees a GPU. Checking requires importing torch, so only the first learned backend checks.
 AUTO: Final = "auto"
-# Seconds for which a batch waits for requests that are being decoded.
+# Seconds for which a batch waits for requests whose images are being decoded.
 COMING_WAIT_S = 0.25
 # Limit in seconds for loading weights; even a slow disk takes less. All tools on the device wait during loading.
 LOAD_S = 300.0
@@ -265,7 +265,7 @@ class ServiceOptions(BackendChoice):
         "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
         1.0,
     )
-    # Seconds for which a batch that is not full waits for requests that are being decoded.
+    # Seconds for which a batch that is not full waits for requests whose images are being decoded.
     coming_s: float = COMING_WAIT_S
     # Number of threads that decode, draw and encode for learned tools, and run weight-free tools. A GPU needs many
     # threads to stay busy.

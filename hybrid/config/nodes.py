@@ -103,5 +103,5 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
             nodes[key.value] = _from_yaml(loader, value, path)
         return Node(nodes, location)
     value = loader.construct_object(node)
-    # A date, for example, is a text here.
+    # A value of another type, such as a date, stays text.
     return Node(value if isinstance(value, Scalar) else node.value, location, node.value)

@@ -85,14 +85,14 @@ def check_amount(value: object, least: float | None = None) -> float:
 
 
 def check_device(value: object) -> str:
-    """Return `auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; whether it exists is checked when weights load."""
+    """Return `auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; whether the device exists is checked at loading."""
     if not DEVICE.fullmatch(str(value)):
         raise ValueError(f"{value!r} is not a device: write auto, cpu, mps, cuda or cuda:N,cuda:M.")
     return str(value)
 
 
 def check_address(value: object) -> str:
-    """Return `http://HOST[:PORT][/PATH]` or https; the host is not contacted."""
+    """Return an address `http://HOST[:PORT][/PATH]` or `https://...`; the host is not contacted."""
     try:
         parts = urlsplit(str(value))
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -124,7 +124,7 @@ CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in `A,B`. Raises `ValueError` for an empty one."""
+    """Return the names in `A,B`. Raises `ValueError` for an empty name."""
     words = [word.strip() for word in text.split(",")]
     if "" in words:
         raise ValueError("a name is empty")

@@ -11,7 +11,7 @@ from hybrid.core.coordinates import unmarked
 
 
 class Fault(StrEnum):
-    """The kind of error in one step. Most are not fatal for the solver; each is counted."""
+    """The kind of an error in one step. Most kinds do not stop the solver; every error is counted."""
 
     BAD_ARGUMENTS = "bad_arguments"
     UNREADABLE_CALL = "unreadable_call"

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from hybrid.core.types import Question
 
-# Prefix of the names of clusters that share a picture.
+# Prefix of the names of clusters whose questions share a picture.
 PICTURE = "picture of "
 
 

@@ -115,7 +115,7 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, source: str) -> StoredImage:
-        """Store an image file. If it is not plain, convert it: a JPEG to a plain JPEG, any other file to PNG.
+        """Store an image file. Anything but upright 8-bit RGB or grey is converted: a JPEG to JPEG, other files to PNG.
 
         `source` (question and column) names it in errors.
 
@@ -205,7 +205,7 @@ def inspect(data: bytes, source: str) -> StoredImage:
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """Return the result of `inspect`, and whether the image is plain.
+    """Return the result of `inspect`, and whether the file can be stored unchanged.
 
     If `decodes` is set, the image is known to decode and only its header is read.
     """
@@ -214,19 +214,19 @@ def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple
     form = str(picture.format)
     media_type = MEDIA_TYPES[form]
     orientation, on_its_side = None, False
-    # The mode does not show that channels have 16 bits.
+    # Pillow's mode does not reveal channels of 16 bits.
     plain = (
         picture.mode in ("RGB", "L")
         and ";16" not in str(getattr(picture, "tile", ""))
         and "transparency" not in picture.info
     )
     try:
-        # The other pictures of an MPO are not frames of an animation.
+        # An MPO may contain other pictures, but they are not frames of an animation.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
-        # Checked only if the file can have an orientation, because reading it decodes the whole picture of a PNG.
+        # Read the orientation only if the file can have one, because this decodes the whole picture of a PNG.
         words = ORIENTATION_WORDS.get(form)
         if words is None or any(word in data for word in words):
-            # Read this before loading, because Pillow rotates a TIFF on load and drops the tag.
+            # Read the orientation before loading, because Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
             # The size of a TIFF already includes the rotation, unless only its XMP has the orientation.
             by_tag = form == "TIFF" and EXIF_ORIENTATION in getattr(picture, "tag_v2", {})

@@ -17,7 +17,7 @@ from typing import Any, Final
 from hybrid.core.types import Step
 
 _PART: Final = r"[^\s\\/'\"`<>|*?:;,()\[\]{}]+"
-# At least two parts; not a URL, a closing tag or a server route (`/v1/chat/completions`).
+# Matches a path of at least two parts, but no URL, closing tag or server route (`/v1/chat/completions`).
 _ABSOLUTE: Final = re.compile(
     rf"(?<![\w/.<~\\])(?:file://)?(?:~\w*|[A-Za-z]:)?[\\/](?!v\d+\w*/|api/)(?:{_PART}[\\/])+(?:{_PART})?"
 )

@@ -232,7 +232,7 @@ def images_of(messages: Iterable[Message]) -> tuple[ImageRef, ...]:
 
 
 def readable(message: AssistantMessage) -> AssistantMessage:
-    """Make a model's message safe for files and requests; returns the same object if it is already.
+    """Make a model's message safe for files and requests; a message that is safe already is returned unchanged.
 
     Lone surrogates become U+FFFD. A call whose arguments exceed `MAX_DEPTH`, `MAX_VALUES` or `MAX_CHARACTERS`, or have
     a number that is not finite, becomes an `InvalidCall` with that error. The model gets the same kind of answer as for

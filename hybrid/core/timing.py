@@ -1,4 +1,4 @@
-"""Time accounting of questions: the time for which calls run counts; their waiting time in hybrid's queues does not.
+"""Time accounting of questions: the running time of calls counts, and their waiting time in hybrid's queues does not.
 
     spent = CallTime(limit_s=3.0)               # one model or tool call, with the seconds left to its question
     watch = Stopwatch(time.monotonic)             # one piece of work; read in the event loop that created it
@@ -264,7 +264,7 @@ class CountedCall:
         self._task.cancel()
 
     def expired(self) -> bool:
-        """Return whether the limit was exceeded: the call ends with `TimeoutError`, or `Outage` if it waited."""
+        """Return whether the limit was exceeded: the call then ends with `TimeoutError`, or `Outage` if it waited."""
         return self._late
 
     def wait(self, more: int, *, long: bool = False) -> None:

@@ -59,7 +59,7 @@ def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T
 
 
 def as_data(value: Any) -> Any:
-    """Convert a dataclass to plain data for TOML or JSON: code by its name, None values omitted."""
+    """Convert a dataclass to plain data for TOML or JSON; code is replaced by its name, and None values are omitted."""
     if is_dataclass(value) and not isinstance(value, type):
         entries = {attribute.name: as_data(getattr(value, attribute.name)) for attribute in fields(value)}
         return {name: item for name, item in entries.items() if item is not None}
@@ -127,7 +127,7 @@ class Reader:
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
-        """Expand an item of a list: an item that states the facts of several dataclasses gives several entries."""
+        """Convert an item of a list to one or more entries: an item may state the facts of several dataclasses."""
         hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
         candidates = self._code.items() if isinstance(value, str) else ()
         shared = {name: item for name, item in candidates if isinstance(item, tuple)}
@@ -159,7 +159,7 @@ class Reader:
         return kind(**read)
 
     def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> ValueMismatch:
-        """Return the error for a key that the dataclass does not have (the last step)."""
+        """Return the error for a key that the dataclass does not have; the key is the last of `steps`."""
         hint = did_you_mean(str(steps[-1]), names)
         return ValueMismatch(steps, f"{kind.__name__} has no such key{hint}; available: {', '.join(names)}")
 

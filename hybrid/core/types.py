@@ -30,7 +30,7 @@ else:
         """The type of an RGB image, an array of shape (H, W, 3) with values 0..255; NumPy is not imported for it."""
 
 
-# From typing_extensions because pydantic resolves only named recursive aliases.
+# This is a `TypeAliasType`, because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
 
 Reasoning = Literal["first", "none"]
@@ -82,7 +82,7 @@ class Outcome(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Return whether there was no answer, so the row says nothing about the solver."""
+        """Return whether there was no answer, so that this outcome says nothing about the solver."""
         return self in _FAILED
 
 
@@ -199,7 +199,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedPlace:
-    """A box or point, in pixels, of picture `image` (from 1) of a question that shows its answer."""
+    """A box or point that shows the answer to a question, in pixels of the question's picture `image` (from 1)."""
 
     place: Box | Point
     image: int = 1

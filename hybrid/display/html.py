@@ -99,7 +99,7 @@ def interval_chart(title: str, bars: Sequence[Bar]) -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Return the parts in one element."""
+    """Return the parts in one `div` element."""
     return f"<div>{''.join(parts)}</div>"
 
 

@@ -198,7 +198,7 @@ class _Widths:
 
 
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
-    """Yield the columns of each block of a narrow table as index and width; a grouped first column is left out."""
+    """Yield, for each block of a narrow table, its columns as index and width; a grouped first column is left out."""
     # Lines below a group are indented, so they have less room.
     start, total = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]

@@ -46,7 +46,7 @@ SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
 
 @dataclass(frozen=True)
 class ConversationRow:
-    """One conversation with its facts."""
+    """One conversation, with the question, solver, model and score that belong to it."""
 
     question: Question
     ask: int  # Number of the prompt within its question, from 0; each prompt is a separate conversation
@@ -99,7 +99,7 @@ class ImageFiles:
     file_names: dict[str, str] = field(default_factory=dict)
 
     def paths(self, conversation: Conversation) -> list[str]:
-        """Return each image's path, in order, relative to the parent. Raises `LeftOut` if the store lacks an image."""
+        """Write the images; return paths from the folder's parent. Raises `LeftOut` if the store lacks an image."""
         for ref in images_of(conversation.messages):
             image = ref.image
             if image.sha256 in self.file_names:

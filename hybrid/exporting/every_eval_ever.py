@@ -53,8 +53,8 @@ class EveryEvalEver(Exporter):
             evaluation = _Evaluation(run, scored, show_texts=options.questions == "shown")
             rows = list(evaluation.rows())
             failures += sum(row["error"] is not None for row in rows)
-            # A digest in the form of a random UUID, which the store requires, so that repeated exports have the same
-            # name.
+            # The name is a digest in the form of a random UUID, which the store requires, so that repeated exports have
+            # the same name.
             digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
             place = Path("data", *map(folder_part, (run.data.name, *evaluation.model["id"].split("/"))))
             name = str(uuid.UUID(bytes=digest[:16], version=4))

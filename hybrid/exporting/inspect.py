@@ -112,7 +112,7 @@ def _announce_time(log: _Log, suffix: str) -> None:
     number = sum(name in attempts and isinstance(it, Question) for name, it in log.scored.questions.items())
     if number < MIN_SAMPLES_TO_ESTIMATE or is_quiet():
         return
-    # The temporary folder may be full although the log's own folder has room.
+    # Ignore an `OSError`: the temporary folder may be full although the log's own folder has room.
     with suppress(OSError):
         expected = _estimate(log, number, suffix)
         if expected > DELAY_S:

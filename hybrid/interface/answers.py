@@ -1,4 +1,4 @@
-"""The answers of solvers to a question, with every step: for a terminal, a notebook, a page, and as JSON.
+"""The answers of solvers to a question, with every step: as text, as a page, in a notebook and as JSON.
 
     answers = answers_of(RunFolder.existing(path))
     print(answers)                   # the steps of each solver

@@ -66,7 +66,7 @@ def runs_near(path: Path) -> str:
 
 
 def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:
-    """Raise `UsageError` if a folder for several runs has foreign files and no run yet.
+    """Raise `UsageError` if a folder for several runs contains foreign files and no run.
 
     Args:
         folder: contains a folder for each run.
@@ -125,7 +125,7 @@ class RunFolder:
         return (self.path / MANIFEST).is_file()
 
     def can_begin(self) -> bool:
-        """Return whether a run can start here: the path is not below a file, and not a link to nothing or to itself."""
+        """Return whether a run can start here: no foreign files, not below a file, no link to nothing or to itself."""
         nearest = next(path for path in (self.path, *self.path.absolute().parents) if os.path.lexists(path))
         return nearest.is_dir() and not self.holds_other_files()
 

@@ -39,7 +39,7 @@ class ListedRun:
     answered: int = 0
     # Number of questions that can be asked.
     n: int = 0
-    # The control that tools returned instead of their outputs: `blank`, `shuffled` or `oracle`.
+    # The control that tools returned instead of their outputs, such as `blank` or `shuffled`.
     control: str | None = None
     # Start of the last command, or modification time of the manifest if it has none. In UTC.
     date: datetime

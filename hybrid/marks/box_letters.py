@@ -46,7 +46,7 @@ class LetterOption:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A drawn box with its letter; `lead` is its score margin over other bounds for this letter."""
+    """A drawn box with its letter; `lead` is its score margin over the best other outline for this letter."""
 
     outline: Outline
     label: str
@@ -57,7 +57,7 @@ class Named:
 def name_outlines(
     strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[Named]:
-    """Return the drawn outlines, each with its letter; each label and letter once.
+    """Return the drawn outlines with their letters; each label and each letter is used once.
 
     `expected` are the requested labels (none: any); a legible letter that was not requested also names its outline.
     """
@@ -100,7 +100,7 @@ def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]])
     total, best = max(totals, key=lambda choice: choice[0])
     leads = []
     for option in best:
-        # The best total score with other bounds for this option's letter.
+        # The best total score if this option's letter names another outline.
         rival = max(
             (
                 value

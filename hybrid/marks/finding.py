@@ -264,7 +264,7 @@ def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
 
 
 def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -> list[Ring]:
-    """Return more rings of a known radius and colour, best first, excluding the known letters."""
+    """Return more rings of a known radius and colour, best first, without rings inside letters or over known rings."""
     radius = round(style.mid_radius_px)
     window = field.window(0, 0, field.width, field.height)
     rings = find_rings(field, window, [radius], count=2 * len(pairs) + 6, least=MIN_RING)
@@ -279,7 +279,7 @@ def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -
 
 
 def _common_style(rings: Sequence[Ring], most: int) -> tuple[RingStyle | None, list[Ring]]:
-    """Return the style of the best rings if no letter can be read, and its rings."""
+    """Return the style of the best rings, for images without a readable letter, and the rings of that style."""
     good = [ring for ring in rings if ring.score >= RING_ALONE]
     if not good:
         return None, []

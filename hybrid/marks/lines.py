@@ -56,9 +56,9 @@ class Side:
     cover: float
     # Visibly painted part, 0..1.
     shown: float
-    # Number of its two ends that reach a corner.
+    # Number of the side's ends that reach a corner.
     meets: int
-    # Number of its two ends that do not continue beyond the corner.
+    # Number of the side's ends that do not continue beyond the corner.
     stops: int
     level: float
 
@@ -92,9 +92,9 @@ class LineScores:
         self._ridge: Map = np.empty(excess.shape, np.float32)
         self._computed = np.zeros(len(excess), bool)
         self._totals: dict[tuple[float, int], Totals] = {}
-        # Any `MIN_SIDE_PX // 2` adjacent columns contain one of these, so rows without a ridge there have no line. At
-        # the border that many columns already count as a line, because OpenCV's opening treats everything beyond the
-        # border as lit.
+        # Any `MIN_SIDE_PX // 2` adjacent columns contain a sampled column, so rows without a ridge in the sampled
+        # columns have no line. At the border that many columns already count as a line, because OpenCV's opening treats
+        # everything beyond the border as lit.
         sampled = slice(MIN_SIDE_PX // 2 - 1, None, MIN_SIDE_PX // 2)
         means = self._means(np.arange(len(excess)), sampled)
         closest = _closest_level(len(excess), np.arange(len(excess)), lambda rows: means[rows])

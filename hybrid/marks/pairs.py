@@ -21,7 +21,7 @@ MIN_RING = 0.3
 ACCEPT = 1.0
 # Minimum ring score, relative to the clearest ring's, at which another ring of the same style is accepted.
 ALIKE = 0.5
-# Correlation margin required of a label that was not requested over one that was.
+# Margin in correlation by which a label that was not requested must exceed one that was.
 UNEXPECTED = 0.05
 # Largest difference in correlation between a letter's best label and another plausible label.
 UNCLEAR = 0.15

@@ -474,7 +474,7 @@ def _length(planes: Map) -> Map:
 
 
 def _score(step: Map, spread: Map, around: Map) -> Map:
-    """Return the ring score of the module docstring; more if the line is calmer than its background."""
+    """Return the ring score that the module docstring defines; higher if the line is calmer than its background."""
     calm = np.maximum(0, around - spread) / (around + FLOOR)
     return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
 

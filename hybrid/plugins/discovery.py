@@ -91,7 +91,7 @@ HASH_DIGITS: Final = 12
 _OWN: dict[str, tuple[str, ...]] = {}
 # Folders on the search path, each with the packages and subfolders of its plug-ins.
 _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
-# The latest option that named each of these folders.
+# The latest option that named each of the folders in `_NAMED`.
 _OPTIONS: dict[Path, str] = {}
 
 
@@ -108,7 +108,7 @@ class PluginOrigin:
 
     @property
     def label(self) -> str:
-        """Its file, or the package that offers it, for messages."""
+        """The plug-in's file, or the package that offers it, for messages."""
         return _file_of(self.places, self.name) if self.entry is None else describe_entry(self.entry)
 
 
@@ -310,7 +310,7 @@ def scanned_once() -> Iterator[None]:
 
 
 def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, str]]:
-    """Return both `find_origins` and `left_out`, with one scan of the folders. Raises what `find_origins` raises."""
+    """Return the results of `find_origins` and `left_out` from one scan of the folders. Raises like `find_origins`."""
     word, scans = BY_PACKAGE[package].word, _SCANS.get()
     if scans is None:
         by_package, missing = _catalogue(word)
@@ -356,7 +356,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
 
 
 def _helper_clash(origin: PluginOrigin) -> str | None:
-    """Explain which helper of a plug-in a file of the same name in an earlier folder hides; None if none is hidden."""
+    """Explain which helper is hidden by a file of the same name in an earlier folder; None if no helper is hidden."""
     if origin.is_builtin or origin.entry is not None:
         return None
     if origin.name in NOT_THINGS:
@@ -409,7 +409,7 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 @lru_cache(maxsize=8)
 def _entry_points(path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return all `hybrid.*` entry points on this `sys.path` by group; cached, as all packages' metadata is read."""
+    """Return all `hybrid.*` entry points on `sys.path` by group; cached, because this reads all packages' metadata."""
     from importlib.metadata import distributions
 
     entries: dict[tuple[str, str, str], EntryPoint] = {}

@@ -296,7 +296,7 @@ def _refuse_other(kind: PluginKind, name: str, export: object, location: str) ->
 
 
 def load_each(package: str) -> Iterator[tuple[str, Any]]:
-    """Yield every plug-in of a package with its name; an outside one that cannot be loaded is left out with a note.
+    """Yield each plug-in of a package with its name; an outside plug-in that fails to load is left out with a note.
 
     Raises:
         UsageError: a file of the project cannot be loaded.

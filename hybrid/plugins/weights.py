@@ -61,7 +61,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
 
 
 def look_through(folder: Path, source: str) -> None:
-    """Refuse a folder whose files refer to other places, which transformers and diffusers would follow.
+    """Refuse a folder whose files refer to other places: transformers and diffusers would follow such references.
 
     Symbolic links are followed (the hub's cache consists of them), because the publisher cannot have made them.
 
@@ -109,7 +109,7 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
 
 
 def _refuse_code(path: Path, label: str) -> None:
-    """Refuse a hub kernel (`owner/name`), which transformers would download and run; it does not follow `auto_map`.
+    """Refuse a hub kernel (`owner/name`), which transformers would download and run; `auto_map` is never followed.
 
     A file that is not JSON is accepted: the code that loads it raises its own error.
     """

@@ -72,7 +72,7 @@ def _finite(value: Any) -> Any:
 
 
 def overview_values(overview: Overview, places: Mapping[str, int]) -> dict[str, Any]:
-    """Return the first page; sections have only title and conclusion, because each has its own file."""
+    """Return the first page; sections have only title and conclusion, because each section has its own file."""
     heads = [{"id": section.id, "title": section.title, "lead": section.lead} for section in overview.sections]
     return {**vars(overview), "sections": heads, "front": _charts(overview.front, places)}
 

@@ -236,7 +236,7 @@ class ViewedRun:
 
 
 class PageServer(LocalServer):
-    """Serves runs on 127.0.0.1: their progress at `/`, the pages of the first one at `/1/`.
+    """Serves runs on 127.0.0.1: their progress at `/`, and the pages of the first run at `/1/`.
 
     Args:
         runs: the runs, in the order of the page.

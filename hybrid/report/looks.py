@@ -1,4 +1,4 @@
-"""The places at which a question's calls looked, for its page: as marks over the pictures, and in words.
+"""The places at which the tool calls about a question looked: as marks over its pictures, and in words.
 
 places = PlacesOfQuestion(question)
 places.looked(solver, attempt)        # "1 of 2 calls with a region cover an annotated place"

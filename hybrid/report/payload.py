@@ -58,7 +58,7 @@ class Chart:
 class OverviewSection:
     """A reader's question and its answer: charts, then tables, and the command that prints the same numbers."""
 
-    id: str  # Its anchor in a link: letters, digits and hyphens
+    id: str  # The section's anchor in a link: letters, digits and hyphens
     title: str
     lead: str  # The conclusion in one or two sentences, shown while the section is folded; may be empty
     charts: tuple[Chart, ...]
@@ -197,7 +197,7 @@ class QuestionPage:
 class BenchmarkPages:
     """The pages of one benchmark."""
 
-    key: str  # Key of its files and links: the benchmark's name, with a number if it appears twice
+    key: str  # Key of the benchmark's files and links: its name, with a number if it appears twice
     overview: Overview
     n: int  # Number of questions
     # In the order of the data; generated one at a time, because there may be many long ones.

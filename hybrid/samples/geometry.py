@@ -33,7 +33,7 @@ DEPTH_MARGIN = 1.25
 SAME_ROW_SHARE = 54 / 124
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
-# Heights in the real set, repeated by their frequency; all are even.
+# Heights of the pictures in BLINK's Jigsaw set, repeated by their frequency; all are even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
 # Smallest mean difference of the two pieces in grey levels.
 PIECE_DIFFERENCE = 16.0
@@ -45,7 +45,7 @@ Pair = tuple[tuple[int, int], tuple[int, int]]
 
 
 def relative_depth(rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two ringed points is closer; points are on smooth patches and differ by `DEPTH_MARGIN` in depth."""
+    """Ask which of two ringed points on smooth patches is closer; their depth ratio is at least `DEPTH_MARGIN`."""
     same_row = rng.random() < SAME_ROW_SHARE
     width, height = DEPTH_SIZES[pick(rng, len(DEPTH_SIZES))]
 

@@ -57,7 +57,8 @@ CLEAR_M = 2000.0
 # Range of the intersection over union of a wrong box with the tight box.
 WRONG_OVERLAP = (0.4, 0.65)
 
-# Smallest size of a boxed object, so that the corners of its two boxes can be a letter's size apart.
+# Smallest side of a boxed object (`LARGE_PX`), so that the corners of its two boxes can be a letter's size
+# (`LETTER_PX`) apart.
 LARGE_PX, LETTER_PX = 64, 18
 
 

@@ -26,7 +26,7 @@ SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 # Depths outside this range are not rendered.
 NEAR_M, FAR_M = 0.05, 250.0
-# The corners of a unit cube, (8, 3).
+# The corners of a cube from -1 to 1, (8, 3).
 SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
 
 
@@ -68,7 +68,7 @@ class Camera:
         return np.asarray(self.rotation().T @ local + np.asarray(self.position))
 
     def rays(self) -> FloatMap:
-        """Return world directions (3, H, W) of one metre of depth, one per pixel."""
+        """Return one direction per pixel in world coordinates, (3, H, W), scaled to one metre of depth."""
         centre_x, centre_y = self.centre_px
         across = (np.arange(self.width) - centre_x) / self.focal_px
         down = (np.arange(self.height) - centre_y) / self.focal_px

@@ -379,7 +379,7 @@ class Tool(_Tuples):
 
     @property
     def looked_into(self) -> bool:
-        """Return whether weights that were not used here before must pass known answers first."""
+        """Return whether weights must pass known answers before their first use."""
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:

@@ -38,7 +38,7 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
 
 
 def card_file(module: Path) -> Path:
-    """Return the path of the card file of the tool whose module is this file; the card file need not exist."""
+    """Return the path of a tool's card file, derived from the file of its module; the card file need not exist."""
     return module.with_name("card.toml") if module.name == "__init__.py" else module.with_suffix(".toml")
 
 

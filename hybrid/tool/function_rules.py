@@ -69,7 +69,7 @@ def answer_with(
 
 
 def _choice_of(words: str, choices: Sequence[str]) -> int | None:
-    """Return the index of the only choice with that text, else with that letter, else that contains the text."""
+    """Return the index of the only choice with this text, else with this letter, else of the only one containing it."""
     plain = [choice.strip(" .").casefold() for choice in choices]
     phrase = words.strip(" .").casefold()
     if plain.count(phrase) == 1:

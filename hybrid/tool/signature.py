@@ -49,7 +49,7 @@ class ImageParameter:
     """A parameter that takes images."""
 
     name: str
-    # Whether it takes all further images.
+    # Whether the parameter takes all further images.
     several: bool = False
     optional: bool = False
     star: bool = False
@@ -130,7 +130,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, st
 
 
 def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters. Raises `TypeError` for one that cannot be read."""
+    """Return the types of the parameters. Raises `TypeError` for a type that cannot be read."""
     # Names in a notebook's cell or a test may be local.
     names = {**inspect.getclosurevars(function).nonlocals}
     try:

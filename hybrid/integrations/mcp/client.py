@@ -196,13 +196,13 @@ class McpTools(CachedTools):
     """Runs built-in tools as `CachedTools` does, and tools of external servers by calling them."""
 
     def __init__(self, foreign_tools: Mapping[str, McpTool], *args: Any, **options: Any) -> None:
-        """Connect to nothing yet; the further arguments are those of `CachedTools`."""
+        """Connect to no server yet; the further arguments are those of `CachedTools`."""
         super().__init__(*args, **options)
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
         self._connections: dict[str, McpConnection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
-        # Servers whose waiting time has expired.
+        # Servers that were unreachable for `AWAY_S`, for which calls do not wait again.
         self._given_up: set[str] = set()
 
     async def call(
