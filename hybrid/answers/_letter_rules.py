@@ -156,12 +156,12 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
-    """Return the letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analyses are longer."""
+    """Return the letter of a line that is an option, not an analysis: `(B) no`, `C. Point C`, `Point C`, `B`."""
     k = re.escape(reply.letters)
     marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:]?|([{k}])[).:](?!\w))(?P<rest>.*)"
     match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
-        # `B (no)`, `B - no`, `B, no`: a bare letter counts with its own text.
+        # A bare letter counts only with the text of its own choice: `B (no)`, `B - no`, `B, no`
         option_line = re.fullmatch(rf"[-•>\s]*(?:{NOUN}\s)?[\"']?([{k}])[\"']?(?P<own>(?:,?\s|\s?[–—=(\[]).+)", line)
         return option_line[1] if option_line and reply.is_choice(option_line[1], bare(option_line["own"])) else None
     rest = (match["rest"] or "").strip()
@@ -272,7 +272,7 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
         if _AT_FIRST.match(clause.strip()) or _ASKED_BACK.match(reply.text, match.end()) or is_asked(match):
             continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
-        # `選択肢Aか選択肢B`: the second is the alternative of the first.
+        # In `選択肢Aか選択肢B`, the second label is an alternative to the first.
         results.append((group(match), left_open or match.end() <= alternative))
         next_match = other.match(reply.text, match.end())
         alternative = next_match.end() if next_match and left_open else alternative

@@ -41,7 +41,7 @@ def undecided() -> Parsed[T]:
 
 
 def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]:
-    """Try `rules` in order on `reply`; the first value that is not None counts, and the function's name is the rule."""
+    """Try `rules` in order on `reply`; return the first value that is not None, with its function's name as rule."""
     for rule in rules:
         value = rule(reply)
         if value is not None:

@@ -206,7 +206,7 @@ _NO_THINGS: Final = re.compile(
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?"
 )
-# `6 people, 2 of them sitting`: a number of some of the things counted before.
+# A number of some of the things that were counted before: `6 people, 2 of them sitting`
 _OF_THEM: Final = re.compile(r"(?i)\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b")
 
 

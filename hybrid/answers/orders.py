@@ -125,7 +125,7 @@ def announced(reply: OrderReply) -> str | None:
 
 
 def with_places(reply: OrderReply) -> str | None:
-    """Read labels with their ranks: `A is second, C is third and B is first`; "" if two have the same rank."""
+    """Read labels with their ranks: `A is second, C is third and B is first`; "" if two labels have the same rank."""
     ordinal = rf"(?i:({'|'.join(_PLACES)}))\b"
     predicate = rf"(?:\s(?:is|comes|goes|ranks|as|the|in)\b){{1,3}}\s{ordinal}|\s{ordinal}(?=\s?(?:[,.;!)\n]|and\b|$))"
     label = rf"(?<![A-Za-z0-9_'])[(\[\"']{{0,2}}([{re.escape(reply.letters)}])[)\]\"']{{0,2}}"

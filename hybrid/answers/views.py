@@ -140,7 +140,7 @@ def official_continue(text: str) -> bool:
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """A step of the mixed dialogue; a field that is missing in the reply is None, "none" is the empty set.
+    """A step of the mixed dialogue. A field that the reply lacks is None; the word "none" gives the empty set.
 
     `part` are the parts to zoom into (first step), `keep` the zoomed parts to keep and `shift` the other parts to
     look at (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.

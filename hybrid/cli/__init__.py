@@ -200,7 +200,7 @@ def _run_command() -> int:
         click.echo(f"hybrid: {_line_of(error)}", err=True)
         return 2
     except Exception as error:
-        # `Path.resolve` raises this for a link to itself; from Python 3.13 on it is an OSError.
+        # `Path.resolve` raises this error for a link to itself; from Python 3.13 on, it raises an OSError.
         if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop from "):
             click.echo(f"hybrid: {error}", err=True)
             return 2

@@ -142,7 +142,7 @@ IMAGE_LIMITS: Final = (
 
 
 def read_image_limits(text: str) -> dict[str, int]:
-    """Parse limits such as `least_side:28,most_ratio:200`. Raises `UsageError` for another form or name."""
+    """Parse limits such as `least_side:28,most_ratio:200`. Raises `UsageError` for another form or an unknown name."""
     limits: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, number = part.strip().partition(":")

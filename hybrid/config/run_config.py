@@ -281,7 +281,7 @@ class RunConfig:
         common=True,
         in_manifest=False,
     )
-    # Whether tool outputs are cached on disk; the results are the same.
+    # Whether tool outputs are cached on disk; the results are the same with and without the cache.
     cache: bool = TOOLS(
         "--no-cache",
         "Neither read nor write cached tool outputs.",

@@ -77,7 +77,7 @@ def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str
 
 
 def seed_of_repetition(seed: int, number: int) -> int:
-    """Return the seed of a repetition: the run's seed for the first, one derived from it (0..2^31-1) for the others."""
+    """Return the seed of a repetition: for the first the run's seed, for others a seed derived from it (0..2^31-1)."""
     if number == 1:
         return seed
     digest = hashlib.sha256(f"{seed}{REPEAT}{number}".encode()).digest()

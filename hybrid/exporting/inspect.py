@@ -46,7 +46,7 @@ ID_CHARS = 22  # Number of characters of an id, as in Inspect's own ids
 # Required beginning of a .json file's name for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
 TRIAL_SAMPLES = 20  # Number of samples that are written to estimate the time of a log
-MIN_SAMPLES_TO_ESTIMATE = 200  # Minimum number of samples for such an estimate
+MIN_SAMPLES_TO_ESTIMATE = 200  # Minimum number of samples for an estimate of the time
 # Number of samples from which Inspect's comparisons at least double the time of an .eval; measured with 0.3.285.
 DOUBLED_FROM = 6_000
 ATTACHMENT = "attachment://"  # Prefix by which a message of an Inspect log refers to its sample's `attachments`

@@ -107,7 +107,7 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         return self.without(())
 
     def cached(self) -> RecordedQuestions:
-        """Return the same questions; each stays in memory once it was read, about 800 bytes for a short one."""
+        """Return the same questions; each stays in memory once it was read, about 800 bytes for a short question."""
         by_id = self.by_id.cached() if isinstance(self.by_id, Records) else self.by_id
         return RecordedQuestions(by_id, self.broken_ids, self.extent)
 

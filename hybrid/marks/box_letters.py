@@ -28,7 +28,7 @@ MAX_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
 EXPLAINED = 2.0
 # Bounds that differ by more than this belong to another box.
 OTHER_PX = 8
-# Minimum ridge height in grey levels at which a line should be explained: fainter ones belong to the picture itself.
+# Minimum ridge height in grey levels at which a line should be explained; fainter lines belong to the picture itself.
 EXPLAINED_STEP = 60.0
 # Largest distance between a line and the outline that explains it.
 BESIDE_LINE_PX = 2

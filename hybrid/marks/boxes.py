@@ -26,7 +26,8 @@ Values = TypeVar("Values", Excess, Mask)
 COLORS: tuple[BoxColor, ...] = ("red", "green")
 CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
-# Ridge heights in grey levels from which a line is followed: faint lines on smooth pictures, clear ones in noise.
+# Ridge heights in grey levels from which a line is followed. The lowest finds faint lines on smooth pictures, the
+# highest finds clear lines in noise.
 STEPS = (20.0, 60.0, 120.0)
 # Minimum ridge height in grey levels at which a line of one colour covers a line of another colour.
 COVERING_STEP = 60.0

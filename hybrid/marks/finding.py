@@ -67,7 +67,7 @@ MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
 # Minimum score at which a box without a readable letter is reported.
 BOX_ALONE = 0.85
-# Smallest lead in score over the second-best box for a letter; below it, the lines support both boxes.
+# Smallest lead in score over the second-best box for a letter; with a smaller lead, the lines support both boxes.
 MIN_LEAD = 0.03
 # Minimum score at which two named boxes are accepted without a search for rings.
 BOX_SURE = 0.7
@@ -96,7 +96,8 @@ def find_marks(
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
     points.sort(key=lambda mark: (mark.label is None, mark.label or "", -mark.ring_score))
-    # Each label and letter names one mark; if both kinds claim it, the kind that explains the letters better keeps it.
+    # Each label and letter names one mark. If a ring and an outline both claim it, the kind that explains the letters
+    # better keeps it.
     by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
     if by_lines > by_rings:
         points = [mark for mark in points if not _claimed(mark, boxes)]
@@ -195,7 +196,7 @@ def _find_points(
 def _beside_clear_letters(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
-    """Return marks of clear letters with faint rings: at the same offset as in the clearest mark."""
+    """Return marks of clear letters with faint rings; each ring is placed at the offset that the clearest mark has."""
     clear = max(pairs, key=lambda pair: pair.score, default=None)
     if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
         return []

@@ -106,7 +106,7 @@ class LineScores:
         return self._ridge[rows]
 
     def hidden(self, rows: npt.NDArray[np.intp]) -> Mask:
-        """Return which pixels of rows have no visible value or no visible value beside them, (rows, W)."""
+        """Return which pixels of rows are hidden or have no visible value beside them, (rows, W)."""
         self._compute(rows)
         return self._hidden[rows]
 
@@ -198,7 +198,7 @@ class LineScores:
         return Side(mean(value), np.count_nonzero(painted) / len(painted), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
-        """Return the outermost row (-1 up, 1 down) whose colour is closer to the line than to the outside.
+        """Return the outermost row, up (`outwards` -1) or down (1), whose colour is closer to the line than to outside.
 
         Return None if fewer than `MIN_SEEN_PX` of the columns are visible, or if either side has no reference.
         """

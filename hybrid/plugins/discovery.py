@@ -79,7 +79,7 @@ TOOLS: Final = "tools"
 # Modules that are not plug-ins: interfaces of benchmarks and exports, benchmark cards, and rules of the specialist
 # solver.
 NOT_THINGS: Final = ("base", "card", "rules")
-# Subfolder for recipes, for kinds that have them.
+# Subfolder for recipes, for kinds of plug-ins that have recipes.
 RECIPES: Final = "recipes"
 # Prefixes of test files next to plug-ins.
 TESTS: Final = ("test_", "conftest")

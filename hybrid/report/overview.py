@@ -97,7 +97,7 @@ def _front(
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        # Draw one reference line of each kind: the highest; for chance, the first, which is that of guessing.
+        # Draw one reference line of each kind: the highest, or for chance the first, which is the value of guessing.
         by_kind: dict[str, ReferenceLine] = {}
         for mark in (mark for mark in marks if mark.task == metric):
             other = by_kind.setdefault(mark.kind, mark)

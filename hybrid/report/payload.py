@@ -200,7 +200,7 @@ class BenchmarkPages:
     key: str  # Key of the benchmark's files and links: its name, with a number if it appears twice
     overview: Overview
     n: int  # Number of questions
-    # In the order of the data; generated one at a time, because there may be many long ones.
+    # In the order of the data; generated one at a time, because there may be many long questions.
     questions: Iterator[QuestionPage]
 
 

@@ -48,8 +48,8 @@ SAME_RATIO = 1.06
 LIGHT_RATIO = 1.35
 # Range of the standard deviation, in logarithms, of a paint's red, green and blue around grey, drawn for each picture.
 #
-# It makes the chromaticities of a picture's segments spread as in photographs: `bench/reflectance.py --spread`
-# measures both. In photographs a part of the spread is due to coloured light; here the light is white.
+# It makes the chromaticities of a picture's segments spread as in photographs; `bench/reflectance.py --spread` measures
+# the spread in both. In photographs a part of the spread is due to coloured light; here the light is white.
 TINT = (0.1, 0.6)
 # Length of haze (`haze_m`), so large that there is hardly any haze, as indoors. Intrinsic Images in the Wild, the
 # source of BLINK's items, shows interiors.

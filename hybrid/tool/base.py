@@ -346,9 +346,9 @@ class Tool(_Tuples):
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
-    # Makes a question in which every network is given the picture (H, W, 3), at least 400 px a side, or large parts of
-    # it; the network's actual input is compared with the expected one. If None, the picture replaces every image of the
-    # known answers, or the tool is called without arguments.
+    # Makes a question in which every network gets the given picture (H, W, 3), at least 400 px a side, or large parts
+    # of it; then the actual input of each network is compared with the expected input. If None, the picture replaces
+    # every image of the known answers, or the tool is called without arguments.
     probe: Callable[[Pixels], CheckCase] | None = None
     # Claims of an output; if None, any output with a confidence above a half is a claim.
     claims: Claims | None = None

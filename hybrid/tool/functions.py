@@ -318,7 +318,7 @@ def _check_case(
         images = tuple(posed) if isinstance(posed, list | tuple) else (posed,)
         return CheckCase(images, args, _Expected(expect, within), needs=needs)
 
-    # The code of `pose` is that of the decorated function (`hybrid.serving.sources.made_by`).
+    # `made_by` (`hybrid.serving.sources`) then takes the code of the decorated function instead of that of `pose`.
     pose.__wrapped__ = function  # type: ignore[attr-defined]
     return pose
 
