@@ -34,7 +34,8 @@ def declines(reply: LetterReply) -> bool:
     return any(_DECLINES.search(s) for s in reply.sentences[-2:]) and reluctant_claim(reply) is None
 
 
-# `without naming anyone, the third image` denies nothing about the image; `is without the missing part` does.
+# A "without" phrase is removed unless it follows a verb such as "is": `without naming anyone, the third image` denies
+# nothing, but `is without the missing part` does.
 _WITHOUT: Final = re.compile(
     r"(?i)(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bcomes\s)\bwithout\b[^,;:.]*"
 )
@@ -88,7 +89,10 @@ CONCLUSION: Final = re.compile(
 
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
-    """Return the only choice that a sentence, without asides and contrasts, claims to fit; None if it denies that."""
+    """Return the only choice that a sentence says fits.
+
+    Asides and contrasts are ignored. The result is None if the sentence is a question or denies that the choice fits.
+    """
     # A question claims nothing: `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None

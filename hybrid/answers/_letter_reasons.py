@@ -31,17 +31,18 @@ _PHRASE: Final = (
     r"|for (?:its|the|their|being|having|both|two|several)|based on|judging (?:by|from)|by virtue of|on account of"
     r"|in (?:view|light) of|wegen|debido a|grâce à|à cause de|a causa di|por causa de|из-за"
 )
-# An aside needs its comma: `B, which shows the dog`.
+# Words that begin an aside after a comma: `B, which shows the dog`.
 _ASIDE: Final = r"which|whose|where(?!as)|for(?!\s(?:example|instance|one|now|me)\b)"
 _FINITE: Final = (
     r"(?:is|are|was|were|has|have|had|does|do|did|can|could|would|will|might|may|must|should|cannot|seems?|appears?"
     r"|looks?|fits?|matches|wins?|isn't|doesn't|can't|wouldn't)"
 )
-# `Option A, because of its colour, is unlikely`; `Point B as seen from here is closer`: a sentence about a choice.
+# The letter is the subject of a sentence: `Option A, because of its colour, is unlikely`; `Point B as seen from here is
+# closer`.
 _SUBJECT: Final = re.compile(rf"(?i)[,)–—]\s(?:\w+ly\s|not\s|then\s)?{_FINITE}\b")
 _LINKED: Final = re.compile(rf"(?i)\b(?:that|which|who|it|they|there|because|since|as|while|and|than)\b|{_FINITE}\b")
 _SEEN: Final = re.compile(r"(?i)as\s\w+(?:ed|en|wn)\b")
-# `Option B - it is nearer`, `B (the dog is nearer)`: a sentence about something after a dash, colon or bracket.
+# A full sentence after a dash, colon or bracket: `Option B - it is nearer`, `B (the dog is nearer)`.
 _SENTENCE: Final = re.compile(
     rf"(?i)(?:it|its|this|that|they|their|these|those|there|the|he|she|both|all|no)\b[^.;!?\n]*?\b{_FINITE}\b"
 )
@@ -160,7 +161,7 @@ def _is_subject(reply: LetterReply, match: re.Match[str], first: str) -> bool:
     verb = _LINKED.search(first)
     if verb is None or re.fullmatch(f"(?i:{_FINITE})", verb[0]) is None:
         return False
-    # `B, because of the two points A is farther`: the verb has a subject of its own.
+    # In `B, because of the two points A is farther`, the verb has its own subject.
     return re.search(rf"{label(reply.letters)}\s$", first[: verb.start()]) is None
 
 

@@ -48,7 +48,7 @@ def group(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class LetterReply:
-    """`text` is normalised and not empty where rules run; `letters` are all labels, `offered` those with a choice."""
+    """`text` is the normalised reply (not empty where rules run), `letters` all labels, `offered` those of choices."""
 
     text: str
     letters: str

@@ -167,7 +167,7 @@ def _option_of(reply: LetterReply, line: str) -> str | None:
     rest = (match["rest"] or "").strip()
     if _turned_down(reply, group(match), match["rest"] or ""):
         return None
-    # `(A) or (B)`, `(A) yes (B) no`: a second option next to the first leaves both open.
+    # A second option next to the first leaves both open: `(A) or (B)`, `(A) yes (B) no`.
     if offers_another(reply, group(match), rest):
         return None
     rest = rest.lstrip(", ")

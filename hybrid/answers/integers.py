@@ -215,7 +215,7 @@ _AND_MORE: Final = re.compile(r"(?i)(?:\s\w+){1,3}\sand\s(?:an?|another|some|sev
 
 
 def first_number(text: str) -> int | None:
-    """Read the only number of a reply, or the first if the others are its parts: `five objects: four boats, one car`.
+    """Read the only number of a reply, or a first number whose parts follow: `five objects: four boats, one car`.
 
     The result is None for a list, a range, and parts without their sum.
     """

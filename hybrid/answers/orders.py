@@ -40,7 +40,7 @@ _LINK: Final = re.compile(
     r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|the|an?|by|and)\b){0,4}[,:]?\s"
     r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}"
 )
-# An order with a sign between names that have a description: `C (tree) > B (cat)`.
+# A sign between labels that have a description: `C (tree) > B (cat)`.
 _SIGN: Final = re.compile(rf"{_GLOSS}\s?(?:[=-]{{0,2}}>|→)\s?[(\[\"']{{0,2}}")
 _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 

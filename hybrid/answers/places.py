@@ -74,7 +74,7 @@ _BETWEEN_CORNERS: Final = re.compile(
 # The ranges of both axes: `x: 20 to 80, y: 20 to 80`.
 _RANGE: Final = rf"(?:\s?[=:]\s?|\s(?:is\s)?(?:from\s)?)({_N}){_UNIT}\s?(?:to|-|\u2013)\s?({_N}){_SHARE}{_UNIT}"
 _RANGES: Final = re.compile(rf"(?i)\bx{_RANGE}[\s,;]{{0,3}}(?:and\s)?y{_RANGE}")
-# Matches the inside of a `points` tag, whose names are the same as those of corners.
+# Matches the inside of a `points` tag, whose attributes are named like corners.
 _IN_POINTS: Final = re.compile(r"(?i)<points\b[^<>]{0,20000}\Z")
 
 # End of a match in the text, and its numbers: two of a point, four of a box.
@@ -167,7 +167,7 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
         yield sides["x1"], sides["y1"]
 
 
-# If several forms end at the same position, the last one counts: a box includes its second corner.
+# If several forms end at the same position, the last form counts, because a box includes its second corner.
 _BOX_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _BOXES),
     _corners,

@@ -134,7 +134,7 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def official_continue(text: str) -> bool:
-    """Return whether the released code continues; only exactly "no", in any case, stops it ("No." continues)."""
+    """Return whether the released code continues: it stops only at exactly "no" in any case ("No." continues)."""
     return text.lower() != "no"
 
 

@@ -66,7 +66,7 @@ def only_word(text: str) -> YesNo | None:
 
 
 def first_clause(text: str) -> YesNo | None:
-    """Read the text before the first full stop, and in it before the first comma, as the word (MVP-Bench's rule)."""
+    """Read the text before the first full stop, cut at its first comma, as the word (MVP-Bench's rule)."""
     clause = re.split(r"[,、]", re.split(r"[.。]", text, maxsplit=1)[0], maxsplit=1)[0]
     return _word(clause) or _other_word(clause, _CLEAR)
 

@@ -136,7 +136,7 @@ def main() -> None:
     if Path(ENV_FILE).is_file():
         _load_keys()
     if os.environ.get(COMPLETE):
-        # The shell requests completions. Click writes names only, as bytes, and exits.
+        # The shell requests completions: Click then writes only names, as bytes, and exits.
         with quietly():
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):

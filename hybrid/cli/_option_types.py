@@ -127,7 +127,7 @@ tools, tool_lists = completing(lambda: names("tools")), completing(lambda: names
 
 
 def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
-    """Complete the runs in the default folder, newest first, else files."""
+    """Complete the runs in the default folder, newest first; if there are none, complete files."""
     folders = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
     youngest = sorted(folders, key=lambda path: (-path.stat().st_mtime, path))
     return completing(lambda: map(str, youngest))(context, parameter, typed) or [CompletionItem(typed, type="file")]

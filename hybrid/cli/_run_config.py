@@ -181,7 +181,7 @@ def _refuse_budget(values: Mapping[str, Any], reason: str) -> None:
 
 
 def is_path(word: str) -> bool:
-    """Return whether the word is a path: no benchmark's name, and it exists or has a separator or a table's ending."""
+    """Return whether the word is a path: it names no benchmark, and exists or has a separator or a table's suffix."""
     from hybrid.plugins.registry import names
 
     if word in names("hybrid.benchmarks"):

@@ -1,4 +1,4 @@
-"""The values of all options, from every source: what a caller gives, a file, the environment, else the default.
+"""The values of all options: from the caller, else from a file, the environment or the default.
 
     (run,) = read_runs({"benchmark": "blink", "limit": 5}, open_config(Path("run.yaml")))
     run.values["limit"]             # the value of each option by its key
@@ -153,7 +153,7 @@ def _merge(option_field: OptionField, below: Any, override: Any) -> Any:
 
 
 def value_of_environment(option_field: OptionField, values: Mapping[str, Any]) -> str | None:
-    """Return the value of the environment variable that applies to a run; None if none does.
+    """Return the value of the environment variable that applies to a run, or None.
 
     The variable for `--data` contains the benchmark's name; for that of `--base-url` see `base_url_of_environment`.
 

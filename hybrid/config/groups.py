@@ -133,7 +133,7 @@ class ModelSettings:
         return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
 
-# Names of the limits that `--model-arg image_limits` accepts; a limit of 0 is unknown
+# Names of the limits that `--model-arg image_limits` accepts; 0 stands for an unknown limit
 # (`hybrid/models/picture_limits.py`).
 IMAGE_LIMITS: Final = (
     *("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many"),
@@ -281,7 +281,7 @@ class ServiceOptions(BackendChoice):
         "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
         LOAD_S,
     )
-    # Longest time without a sign of life: a tool that blocks the interpreter stops all others.
+    # Longest time without a heartbeat: a tool that blocks the interpreter stops all others.
     silence_s: float = 30.0
     # Seconds for which work continues after its last caller has left.
     grace_s: float = 10.0

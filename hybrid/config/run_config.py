@@ -1,4 +1,4 @@
-"""The options of a run as one frozen value; each declares how it is set and whether it affects the run's identity.
+"""The options of a run as one frozen value; each option states how it is set and if it is part of the identity.
 
     RunConfig("blink", data="sample", model="embedded", limits=Limits(turns=4))
 
@@ -146,8 +146,9 @@ class RunConfig:
         True,
         identity=AffectsRunId(of="model"),
     )
-    # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
-    # format of pictures counts for the run; the rest does not count.
+    # How tools run. Of these options, a tool's backend, weights, unchecked weights and precision are part of the
+    # identity of the solvers that call it; the format of pictures is part of the run's identity; the rest is part of
+    # neither.
     service: ServiceOptions = part(lambda: ServiceOptions(device=AUTO), identity=IDENTITY_OF_SOLVERS)
     tools: tuple[str, ...] = TOOLS(
         "--tools A,B",

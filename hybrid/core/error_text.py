@@ -33,7 +33,7 @@ def raised_at(trace: str, *, installed: bool = True) -> str:
 
 
 def in_one_line(error: BaseException) -> str:
-    """Describe an error with its place: `KeyError: 'nokey' (mytools/depth.py, line 12)`."""
+    """Describe an error and where it was raised: `KeyError: 'nokey' (mytools/depth.py, line 12)`."""
     trace = "".join(traceback.format_exception(error))
     frames = traceback.extract_tb(error.__traceback__)
     own_place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""

@@ -44,7 +44,7 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts that hybrid appends to a prompt: the format line, and whether to reason first."""
+    """The texts that hybrid appends to a prompt: the format line, and an instruction whether to reason first."""
 
     format_line: bool = True
     # Whether to reason first; None leaves it to the model.

@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(
 
 def hide_paths(text: str) -> str:
     """Shorten all absolute paths in a text, including tracebacks."""
-    # Nearly all texts of a report contain neither character, hence no path, and return here.
+    # Nearly all texts of a report contain neither a slash nor a backslash, hence no path, and return here.
     if "/" not in text and "\\" not in text:
         return text
     text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)
@@ -62,7 +62,7 @@ def hide_paths_in_step(step: Step) -> Step:
     if step.kind != "model" and step.fault is None:
         return step
     name = hide_paths(step.name) if step.kind == "model" else step.name
-    # Most steps of a model stay as they are; a copy takes longer than the check.
+    # Most steps of a model need no change, and this check is faster than copying such a step.
     if step.fault is None and name == step.name and "model" not in step.data:
         return step
     data = dict(step.data)

@@ -97,7 +97,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         return None
 
     def respond(self, status: HTTPStatus, media_type: str = TEXT, body: bytes | None = None) -> None:
-        """Send a response; if `body` is missing, it is the status in words."""
+        """Send a response; without `body`, its text is the status in words."""
         data = f"{status.value} {status.phrase}\n".encode() if body is None else body
         self.send_response(status)
         self.send_header("Content-Type", media_type)

@@ -1,4 +1,4 @@
-"""Selects the conversations of a run to write as training data, with their scores, and their images as files.
+"""Selects the conversations of a run that are written as training data, with their scores and image files.
 
     written = write_conversations(run, path, options, "conversations", make)
     written.rows, written.left_out

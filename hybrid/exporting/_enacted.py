@@ -57,7 +57,7 @@ UNLIKE = "the trace does not reproduce the messages"
 
 @dataclass(frozen=True)
 class Conversation:
-    """The last request about a prompt and the reply to it, as sent; tool pictures follow the results."""
+    """The last request about a prompt, as it was sent, and the reply; pictures of tools follow the tools' results."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]  # The tools that were offered until the last turn

@@ -56,7 +56,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """Return a hint for a path that is not a run: the run around it, or the runs in it; empty for neither."""
+    """Return a hint for a path that is not a run: the run around it, or the runs in it; empty if there is neither."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []

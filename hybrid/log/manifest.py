@@ -36,9 +36,9 @@ MEND = "restore the original manifest of the run, or give another folder"
 class Invocation:
     """A command that started or resumed a run."""
 
-    # Time at which it opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
+    # Time at which the command opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
     at: str
-    # Its command line, redacted.
+    # The command line, redacted.
     command: str
     # Git commit of the project, ending in `-dirty` if it was modified; None if the project is not a clone.
     commit: str | None = None

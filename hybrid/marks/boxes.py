@@ -139,7 +139,7 @@ def _covered(across: LineScores, down: LineScores) -> Mask:
 
 
 def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Outline]:
-    """Return all outlines that may be drawn boxes, best first; shared or crossed sides cause several per box."""
+    """Return all outlines that may be drawn boxes, best first; shared or crossed sides cause several for one box."""
     outlines = set()
     for color in strokes.colors:
         if min(strokes.of(color)[0].excess.shape) < MIN_SIDE_PX:

@@ -82,7 +82,8 @@ class LineScores:
         self.excess = excess
         self._hidden = np.zeros(excess.shape, bool) if hidden is None else hidden.copy()
         self._sums = _sums_along(excess)
-        # An average along a row depends on no other row, so only rows with hidden pixels need an average without these.
+        # An average along a row depends on no other row, so only rows with hidden pixels need an average of their
+        # visible pixels.
         partly = np.flatnonzero(self._hidden.any(axis=1))
         self._own_row = np.full(len(excess), -1)
         self._own_row[partly] = np.arange(len(partly))

@@ -44,7 +44,7 @@ class Describer(Protocol):
     """Imports plug-ins from outside of the project in another process."""
 
     def __call__(self, package: str, name: str) -> Any:
-        """Import a plug-in in that process; return a tool's description, None for other kinds. Raises `UsageError`."""
+        """Import a plug-in in the other process; return a tool's description, else None. Raises `UsageError`."""
         ...
 
     def close(self) -> None:

@@ -28,8 +28,8 @@ from hybrid.tool import Pixels
 
 # Minimum ratio of the farther point's depth to the nearer point's.
 DEPTH_MARGIN = 1.25
-# Share of pairs on one row, mirrored about the centre, with A on the left: these are 54 of the 124 pairs in BLINK's
-# Relative_Depth val.
+# Share of pairs whose points are on one row, mirrored about the centre, with A on the left: 54 of the 124 pairs in
+# BLINK's Relative_Depth val.
 SAME_ROW_SHARE = 54 / 124
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400

@@ -326,7 +326,7 @@ class Claims(_Tuples):
     # Fields of `data` that are null, false or empty if the pictures do not determine an answer. A tool without such
     # fields states nothing that a picture could fail to show, so the check does not call it.
     fields: tuple[str, ...]
-    # The argument that lists the points or boxes to compare. If all have the same position, there is no answer.
+    # The argument that lists the points or boxes to compare. If all of them have the same position, there is no answer.
     compares: str | None = None
     # Whether there is no answer if all pictures are the same.
     same_pictures: bool = False

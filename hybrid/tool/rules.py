@@ -157,7 +157,7 @@ async def ask_tool(ctx: RuleContext, tool: str, image: str, args: Mapping[str, J
 def choose(
     place: int | None, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
 ) -> SpecialistAnswer:
-    """Return the specialists' choice at `place`, counted from 0. Raises `Abstained` if it is None."""
+    """Return the specialists' choice at `place`, counted from 0. Raises `Abstained` if `place` is None."""
     if place is None:
         raise Abstained
     return SpecialistAnswer(
