@@ -158,7 +158,7 @@ class ViewPlan:
 def _field(value: object, n: int) -> Views | None:
     """Return the parts that a JSON value names, such as "1, 3", 2 or [1, "3"]; the empty set for "none", "" or null.
 
-    None for any other value, and for a number that is not a part (1 to n).
+    The result is None for any other value, and for a number that is not a part (1 to n).
     """
     items: list[object] = value if isinstance(value, list) else [value]
     parts: set[int] = set()
@@ -175,7 +175,7 @@ def _field(value: object, n: int) -> Views | None:
 
 
 def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
-    """Read the plan from the JSON object in any text; None without an object or with a malformed field."""
+    """Read the plan from the JSON object in any text; None if there is no object, or if a field is malformed."""
     clean = normalise(text)
     # Code fences and text around the object are removed.
     start, end = clean.find("{"), clean.rfind("}")

@@ -125,9 +125,9 @@ def misspelt(environment: Iterable[str]) -> Iterator[str]:
 def main() -> None:
     """Run the program and exit.
 
-    An error of hybrid or of the system (an unreadable file, a full disk) is one line on stderr and exit code 2. A
-    defect is a traceback and exit code 1. An interruption has exit code 130, a closed output pipe 141. No output shows
-    a secret.
+    An error of hybrid or of the system (an unreadable file, a full disk) prints one line on stderr and has exit code 2.
+    A defect prints a traceback and has exit code 1. An interruption has exit code 130, a closed output pipe 141. No
+    output shows a secret.
     """
     # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)

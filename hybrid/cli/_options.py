@@ -51,7 +51,7 @@ class FieldOption(click.Option):
         try:
             return read_values(self.field, items) if items or self.field.is_pairs else self.field.default
         except ValueError as error:
-            # Click would name the variable too, which these options do not read.
+            # Click would also name the environment variable, which these options do not read.
             hint = " / ".join(f"'{name}'" for name in self.opts) if self.group else None
             raise click.BadParameter(str(error), ctx, self, hint) from error
 

@@ -41,7 +41,7 @@ class RunOptions:
 
     # The value of every option, by key.
     values: Mapping[str, Any]
-    # The options as used, by long name: those that are given, or set by a file or the environment; no defaults.
+    # The options that the caller, a file or the environment sets, by long name; without defaults.
     recorded: Mapping[str, Json]
     # What distinguishes the run from the others that a file defines.
     distinguishing: Mapping[str, str] = field(default_factory=dict)

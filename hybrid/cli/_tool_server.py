@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 POLL_S = 0.2
 # Seconds that a server has to end before it is killed.
 END_S = 10.0
-# Lines of the log in an error.
+# Number of lines of the log that an error shows.
 LOG_LINES = 5
 
 

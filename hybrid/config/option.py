@@ -61,7 +61,7 @@ Identity = AffectsRunId | Literal["solvers", "no"] | None
 class Option:
     """The names and forms under which a field can be set from outside."""
 
-    # `--max-turns`, or a key if it has a `parent`.
+    # The option's flag, such as `--max-turns`; its key if it has a `parent`.
     name: str
     # `--help` shows the first sentence.
     help: str = ""
@@ -144,7 +144,7 @@ OUTPUT: Final = OptionGroup("output")
 
 
 def setting(words: str, text: str, default: T, *, identity: Identity = None, **more: Any) -> T:
-    """Declare an option that is a key of `--setting KEY=VALUE`, from `KEY`, or `KEY METAVAR`."""
+    """Declare an option that is a key of `--setting KEY=VALUE`; `words` is `KEY` or `KEY METAVAR`."""
     return declare(setting_option(words, text, **more), default, identity)
 
 

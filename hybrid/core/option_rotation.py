@@ -57,7 +57,7 @@ def rotated(question: Question, places: int, *, in_text: bool = True) -> Questio
 def _with_options(text: str, original: Sequence[str], after: Sequence[str]) -> str | None:
     """Replace the options in a text that shows each option exactly once, in order, in one of three forms.
 
-    None for any other text.
+    The result is None for any other text.
     """
     for form in ("({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"):
         old_options = [

@@ -83,7 +83,7 @@ class ElapsedTime:
 class Stopwatch:
     """Running time of one piece of work, over all its stages.
 
-    Started and stopped by the worker thread; created and awaited in one event loop.
+    The worker thread starts and stops it. It is created and awaited in one event loop.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -27,9 +27,11 @@ class SingleReply:
 def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[SingleReply], tuple[str, ...]]:
     """Return the finished questions of a solver with one reply each, in order, and notes on omitted failed questions.
 
+    `form` is the name of the format, for errors.
+
     Raises:
         UsageError: the run rotated its options, a reply alone would get another score than in the run, or nothing is
-            finished. `form` is the name of the format.
+            finished.
     """
     if run.identity.get("rotate"):
         raise UsageError(

@@ -41,7 +41,7 @@ class ListedRun:
     n: int = 0
     # The control that tools returned instead of their outputs, such as `blank` or `shuffled`.
     control: str | None = None
-    # Start of the last command, or modification time of the manifest if it has none. In UTC.
+    # Start of the last command in UTC; if the manifest has none, the modification time of the manifest.
     date: datetime
     state: State
     # One line per defect of its files.

@@ -315,8 +315,8 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter is at this position, so the ring belongs to that letter. If the border cuts that letter,
-            # this is doubtful.
+            # If another letter is at this position, the ring belongs to that letter, unless the border cuts the letter:
+            # then the correlations are unreliable.
             is_sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):

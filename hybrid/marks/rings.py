@@ -236,7 +236,7 @@ class RingField:
         """Return the bounds of any window, by reading the samples of all circles at an angle at once."""
         area = self._window_slices(at, far)
         shows = self._shows[area]
-        # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read; 0 where hidden.
+        # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read. Hidden pixels are 0.
         eighths = np.ones((*shows.shape, 4), np.int16)
         eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
         eighths *= shows[..., None]
@@ -270,7 +270,7 @@ class RingField:
     def share_apart(self, x: float, y: float, radius: float) -> float:
         """Return the share of a circle, 0..1, where both sides differ from it by at least half their mean difference.
 
-        A circle between a ring and a letter differs only there.
+        A circle through the gap between a ring and a letter differs from both sides only in this gap.
         """
         angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
         rows, columns = (
@@ -406,7 +406,7 @@ class _Circles:
         bits: npt.NDArray[np.int64] | None,
         far: int,
     ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
-        """Sum the samples of each circle over the angles; arguments as for `bounds`, `bits` is None if all are visible.
+        """Sum each circle's samples over the angles; arguments as for `bounds`, but `bits` is None if all are visible.
 
         Returns the sums of the four numbers (circles, K, 4), of the energies (circles, K), and of the absolute
         differences between circle i and circle i + step (circles - step, K, 4).
@@ -533,7 +533,7 @@ def _find_peaks(
     count: int,
     least: float,
 ) -> list[list[tuple[int, int, float]]]:
-    """Return row and column in a window and score of the best centres, at most `count` per radius, none below `least`.
+    """Return the best centres as (row and column in the window, score): at most `count` per radius, none below `least`.
 
     Centres are ranked by score minus `aside` (w,). The surroundings of a selected centre are excluded.
     """

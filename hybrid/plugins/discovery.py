@@ -153,7 +153,7 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
 
     Args:
         places: folders laid out like the project (`tools/`, `baselines/`, ...), or folders of tools.
-        option: the user's name for them, for errors.
+        option: what named them, such as `--path`, for errors.
 
     Raises:
         UsageError: a folder is missing, or has no plug-in.

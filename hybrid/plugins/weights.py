@@ -179,7 +179,7 @@ def unfetched(error: Exception) -> str:
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
     """Return the source of a learned backend's weights: a directory, a hub id, or the package that contains them.
 
-    None if the backend itself has no weights.
+    The result is None if the backend itself has no weights.
     """
     override = weights.get(tool.card.name)
     if override is None and learned.package and importable(learned.package):

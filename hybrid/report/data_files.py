@@ -48,7 +48,7 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON lacks; `json` calls this for each, which is much faster than `asdict`."""
+    """Convert a value that JSON lacks; `json` calls this for each such value, which is much faster than `asdict`."""
     if isinstance(value, Result):
         return value.as_json()
     kind: Any = type(value)

@@ -164,7 +164,7 @@ class LiveSite:
                 self._changed.notify_all()
 
     def _make(self) -> Made:
-        # Take the stamp first, so that answers which arrive during the build trigger the next one.
+        # Take the stamp first, so that answers that arrive during the build trigger the next one.
         stamp = stamp_of(self._run)
         self._number += 1
         folder = self._root / str(self._number)

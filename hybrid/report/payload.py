@@ -122,7 +122,7 @@ class PicturePayload:
 
 @dataclass(frozen=True)
 class StepEntry:
-    """One step of a conversation: a model's message, a tool output, a decision of a rule."""
+    """One step of a conversation: a model's message, a tool output, or a decision of a rule."""
 
     kind: Literal["model", "tool", "rule"]
     name: str

@@ -58,7 +58,7 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
     rgb, depth_m = view.rgb, view.depth_m
     nearer = int(depth_m[pair[1][1], pair[1][0]] < depth_m[pair[0][1], pair[0][0]])
     if nearer != answer and same_row:
-        # A stays on the left as in the real set, so the picture is mirrored instead of swapping the letters.
+        # A stays on the left as in the real set, so mirror the picture instead of swapping the letters.
         rgb, depth_m = np.ascontiguousarray(rgb[:, ::-1]), np.asarray(depth_m[:, ::-1])
     elif nearer != answer:
         pair = (pair[1], pair[0])

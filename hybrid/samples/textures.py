@@ -183,8 +183,8 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
 
     Args:
         surface: The texture to sample.
-        u: Coordinates along the surface in metres, (H, W).
-        v: Coordinates along the surface in metres, (H, W).
+        u: Coordinates along the surface's first axis in metres, (H, W).
+        v: Coordinates along its second axis in metres, (H, W).
         footprint_m: Side of a pixel on the surface in metres, (H, W).
     """
     last = len(surface.levels) - 1

@@ -397,15 +397,15 @@ class Tool(_Tuples):
 
 
 def json_of_args(args: Mapping[str, Json] | Args) -> dict[str, Json]:
-    """Return arguments as JSON, as they are recorded; fields of an object that are None by default are left out.
+    """Return arguments as JSON, as they are recorded; fields that are None and have None as default are left out.
 
-    A null in place of another default stays, so a tool that parses the result gets the same arguments.
+    A null that replaces another default stays, so a tool that parses the result gets the same arguments.
     """
     return dict(args) if isinstance(args, Mapping) else _as_recorded(args, args.model_dump(mode="json"))
 
 
 def _as_recorded(value: object, dumped: Any) -> Any:
-    """Return the JSON form of a value without the fields, at any depth, that are None by default."""
+    """Return the JSON form of a value without the fields, at any depth, that are None and have None as default."""
     from pydantic import BaseModel
 
     if isinstance(dumped, dict) and isinstance(value, BaseModel):

@@ -99,9 +99,9 @@ def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool
     """Load and verify a user's torch module, with the image processor that is next to its weights.
 
     Args:
-        model: the module, built with any weights: all are replaced.
+        model: the module, built with any weights, because all are replaced.
         weights: a directory, or a hub id, with `.safetensors` files of tensors named as in its `state_dict`, and a
-            `preprocessor_config.json` in transformers' form: how the network was trained to see pictures.
+            `preprocessor_config.json` in transformers' form, which describes how to prepare pictures for the network.
         device: device of the model, e.g. "cpu", "cuda:0".
         download: whether a hub id that is not on disk may be fetched.
 
@@ -244,7 +244,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             dtype="float32",
         )
         refuse_unfit(weights, info, harmless)
-        # Without an explicit answer, a processor with custom code would ask at the terminal.
+        # Without an explicit value, transformers would ask at the terminal about a processor with custom code.
         loader = getattr(transformers, processor)
         return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except WeightsError:

@@ -46,8 +46,8 @@ class SpanFacts:
 
 Describe = Callable[[], SpanFacts]
 End = Callable[[Describe], None]
-# Opens a span and returns its context manager, which yields the function that ends it. Called in one event loop; must
-# not raise or wait.
+# Opens a span and returns its context manager, which yields the function that ends it. It is called in one event loop,
+# and must not raise or wait.
 Tracer = Callable[[SpanFacts], AbstractContextManager[End]]
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 

@@ -207,7 +207,7 @@ def listening(port: int) -> socket.socket:
 
 
 async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
-    """Serve on a socket from `listening` until SIGINT or SIGTERM. Only in the main thread.
+    """Serve on a socket from `listening` until SIGINT or SIGTERM. This must run in the main thread.
 
     Each request is answered separately with JSON, because the tools keep no state about clients.
     """
