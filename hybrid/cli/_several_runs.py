@@ -175,7 +175,7 @@ def _print_stop(results: AskedRuns, runs: int) -> None:
 def _ask(run: ResolvedRun, meter: RunMeter, results: AskedRuns, name: str, place: str) -> None:
     """Ask one run until it is complete."""
     if name:
-        # Imported here because scoring loads numpy, which a run of a model alone does not need.
+        # Import here, because scoring loads numpy, which a run of a model alone does not need.
         from hybrid.scoring.runs import refuse_hidden
 
         refuse_hidden(run.benchmark, run.mounted.source.split)

@@ -78,7 +78,7 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
         if file is not NO_FILE and values[BENCHMARK] is None:
             raise UsageError(f"--config {file.path}: {BENCHMARK}: null in a list: write a name or a path")
         distinguishing |= {FIELDS[key].option.long: _value_label(key, texts[key]) for key in axes if len(axes[key]) > 1}
-        # If what is given overrides every difference between two choices, they are the same run.
+        # If the given options override every difference between two choices, both are the same run.
         if (signature := json.dumps(recorded)) not in runs:
             name = _folder_name(distinguishing, names) if distinguishing else ""
             runs[signature] = RunOptions(values, recorded, distinguishing, name)

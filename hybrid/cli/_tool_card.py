@@ -205,7 +205,7 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 def _here(tool: Tool, backend: BackendCard) -> str:
     """Return whether the default weights on this machine can be loaded, as text."""
-    # This downloads nothing.
+    # Download nothing here.
     from hybrid.core.errors import WeightsError
     from hybrid.plugins.weights import missing_library, weights_of
 

@@ -293,7 +293,7 @@ class ServiceOptions(BackendChoice):
 class Limits:
     """Budgets of a question. `turns` counts per prompt, everything else per question; None means no limit.
 
-    `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
+    `seconds` is the running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
 
     tool_calls: int = LIMITS("--max-tool-calls N", "Tool calls per question.", 8, common=True, at_least=0)

@@ -116,7 +116,7 @@ EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parque
 
 
 def needs_package(what: str, package: str) -> str:
-    """Return the message for a feature that needs a package which is not installed."""
+    """Return the message for a feature that needs a package that is not installed."""
     if (extra := EXTRA_OF.get(package)) is None:
         return f"{what} needs the package {package}, which is not installed"
     return f"{what} needs {package}, which the extra `{extra}` installs: {install_extra(extra)}"

@@ -92,7 +92,7 @@ def read_image_file(path: Path, source: str) -> bytes:
     if size > MAX_BYTES:
         raise DataError(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     _READ[0] += 1
-    # `read_small` limits the read too: a device reports size 0.
+    # `read_small` limits the read too, because a device reports size 0.
     return read_small(path, MAX_BYTES)
 
 

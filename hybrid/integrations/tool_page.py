@@ -135,7 +135,7 @@ class _Handler(LocalHandler):
 
     def do_POST(self) -> None:  # noqa: N802
         path = urlsplit(self.path).path
-        # A page of another site can send a form, but neither this media type nor the origin of this page.
+        # A page of another site can send a form, but not with this media type or with the origin of this page.
         expected = {"/photos": (BYTES, MAX_PHOTO_BYTES), "/call": (JSON, MAX_CALL_BYTES)}.get(path)
         if refused := self.refused() or self._refused_body(expected):
             # Close the connection, which cannot be used again because the body was not read.

@@ -140,7 +140,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_sealed(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file with a JSON object: secrets redacted, and sealed with the sha256 of its content (`seal_of`)."""
+    """Replace a file with a JSON object without secrets, sealed with the sha256 of its content (`seal_of`)."""
     content = json.loads(redact_bytes(data))
     text = json.dumps({**content, SEAL: seal_of(content)}, indent=1, ensure_ascii=False)
     write_atomic(path, text.encode() + b"\n", durable=durable)

@@ -24,8 +24,8 @@ ALL_COLUMNS = slice(None)
 MIN_SIDE_PX = 20
 # Number of pixels averaged along a line: fewer than the shortest side has, but enough to suppress noise.
 ALONG_PX = 15
-# Distances at which a line is compared with its surroundings: outside any line of up to `WIDEST_PX`, and closer, in
-# case the line of another box runs there.
+# Distances at which a line is compared with its surroundings. The first is outside any line of up to `WIDEST_PX`. The
+# second is closer, because the line of another box may be at the first.
 BESIDE_PX = (5, 3)
 WIDEST_PX = 8
 # Minimum share of the averaged pixels that must be visible.
@@ -133,7 +133,7 @@ class LineScores:
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
 
-        Two lines may be in adjacent rows if their columns differ: sides of boxes that overlap.
+        Two lines may be in adjacent rows if their columns differ, like the sides of overlapping boxes.
         """
         import cv2
 
@@ -189,7 +189,7 @@ class LineScores:
         painted = (ridge >= max(MIN_PART * level, MIN_STEP)) & seen
         value = painted + UNSEEN * ~seen
         meets = sum(mean(part) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
-        # The average along the line extends it by half a window beyond its end.
+        # Averaging along the line extends it by half a window beyond each end.
         before_start, after_end = start - ALONG_PX // 2, end + ALONG_PX // 2
         stops = 0
         for first, last in ((before_start - NEAR_PX, before_start), (after_end, after_end + NEAR_PX)):

@@ -166,7 +166,7 @@ def best_style(
     for style in _proposals(pairs):
         assigned = _assign(_of_style(field, style, useful, expected))
         if assigned:
-            # Stop at a much lower score, because marks of one style have similar scores.
+            # Leave out rings with a much lower score, because marks of one style have similar scores.
             clear = max(pair.ring.score for pair in assigned)
             assigned = [pair for pair in assigned if pair.ring.score >= ALIKE * clear]
         total = sum(pair.score - ACCEPT for pair in assigned)

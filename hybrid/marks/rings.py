@@ -421,7 +421,8 @@ class _Circles:
         energy, total = np.zeros((count, height, width), np.int32), np.zeros((count, size * 4), np.int16)
         contrast = np.empty((count - self.step, size * 4), np.int16)
         differences = np.zeros(contrast.shape, np.uint16)
-        # Process angle by angle, so that the samples stay in the cache; one indexed read takes those of all circles.
+        # Process angle by angle, so that the samples stay in the cache. One indexed read gets the samples of all
+        # circles.
         for places in zip(self.rows + far - _MARGIN, self.columns + far - _MARGIN, strict=True):
             values = packed_at[places].reshape(count, size).view(np.int16)
             energy += energy_at[places]

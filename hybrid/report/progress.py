@@ -96,7 +96,7 @@ class SolverCounts:
         return (len(ends) - 1) / seconds if seconds > 0 else None
 
     def as_json(self, n: int, since: float) -> dict[str, Json]:
-        """Return the counts; `n` is the number of questions, `since` when the last command began."""
+        """Return the counts; `n` is the number of questions, `since` the time at which the last command began."""
         rate, remaining = self.rate(since), n - len(self.finished) - len(self.open_failures)
         failures = self.outcomes + Counter(self.open_failures.values())
         used, is_complete = self.used, self.used.is_complete

@@ -95,7 +95,7 @@ def orbit(target: Vector, radius_m: float, azimuth_rad: float, height_m: float, 
 
 @dataclass(frozen=True, eq=False)
 class SceneBlock:
-    """A box on its own axes, rotated by `yaw_rad` about the vertical."""
+    """A box with its own axes, rotated by `yaw_rad` about the vertical."""
 
     centre: Vector
     half: Vector
@@ -217,7 +217,7 @@ class _Buffers:
 
 
 def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> RenderedView:
-    """Cast one ray per pixel. `rng` generates the sensor noise, `noise` is its standard deviation in grey levels."""
+    """Cast one ray per pixel. `rng` generates the sensor noise, whose standard deviation is `noise` in grey levels."""
     buffers = _Buffers(camera)
     everything = (slice(0, camera.height), slice(0, camera.width))
     buffers.add(GROUND, _ground_hit(buffers.rays, camera.position), everything, scene.ground)
@@ -225,7 +225,7 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
         buffers.add(WALL, _wall_hit(buffers.rays, camera.position, scene.wall), everything, scene.wall.texture)
     covered = []
     for index, solid in enumerate(scene.solids):
-        # The rows and columns that the solid may cover, empty if it is outside.
+        # The rows and columns that the solid may cover; they are empty if it is outside of the picture.
         rows, columns = everything
         projected = camera.project(solid.corners())
         if projected[:, 2].min() > NEAR_M:

@@ -83,7 +83,7 @@ A_contra = TypeVar("A_contra", bound="Args", contravariant=True)
 
 
 class Backend(Protocol[A_contra]):
-    """One way to answer: the constructor does no work, `setup` loads weights once, a worker thread calls `run`."""
+    """One way to answer: the constructor does no work, `setup` loads weights once, and a worker thread calls `run`."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
@@ -356,7 +356,7 @@ class Tool(_Tuples):
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None if it declares none.
     output: Mapping[str, Json] | None = field(default=None, hash=False)
-    # A second fixed wording of its texts: phrases without digits, each with what replaces it
+    # A second fixed wording of its texts: phrases without digits, each with its replacement
     # (`hybrid/solving/paraphrase.py`). Without a second wording the tool cannot be offered with `--tool-output
     # paraphrased`.
     wording: tuple[tuple[str, str], ...] = ()

@@ -259,7 +259,7 @@ def fill(
     """Load tensors by name into a torch module, and announce it with the picture input that it expects (`wants`).
 
     Raises:
-        WeightsError: the tensors are not exactly those that it has.
+        WeightsError: the tensors are not exactly those of the module.
     """
     put_tensors(model, tensors, location)
     announce(Network(location, model, wants))
@@ -269,7 +269,7 @@ def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
     """Load tensors by name into a torch module whose parts are announced separately.
 
     Raises:
-        WeightsError: the tensors are not exactly those that it has.
+        WeightsError: the tensors are not exactly those of the module.
     """
     expected = model.state_dict()
     info = {
