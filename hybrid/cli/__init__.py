@@ -39,7 +39,7 @@ EMPTY = re.compile(r"(--[a-z-]+)=")
 
 
 class Commands(click.Group):
-    """Finds a command in its file by name, so that `--help` imports none of them."""
+    """Finds a command in its file by name, so that `--help` imports no command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands, in the order of a user's work."""

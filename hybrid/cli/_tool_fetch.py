@@ -110,7 +110,7 @@ def fetch(
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
     _refuse_absent_folders(pinned.values())
-    # By default, all tools whose learned backend has weights to load.
+    # By default, fetch the weights of all tools whose learned backend loads some.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
             fetched += _brought(tool, request)

@@ -81,7 +81,7 @@ class Option:
     in_manifest: bool = True
     # Types that Python code may pass in addition to a name: `BaseChatModel`.
     python_type: str = ""
-    # The option whose KEY=VALUE words contain it.
+    # The option whose KEY=VALUE words contain this option.
     parent: Parent = ""
     # The word for None in a setting.
     unset: str = ""

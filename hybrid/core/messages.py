@@ -164,7 +164,7 @@ class AssistantMessage:
     likelihood: Mapping[str, float] | None = None
     # The reply in the form that its provider's client accepts back; no other code reads it.
     native: Json = None
-    # Reasoning that came separately from the text; never searched for an answer or a call.
+    # Reasoning that came separately from the text. It is never searched for an answer or a call.
     reasoning: str = ""
     # A call in the text that could not be read. It stays in the text.
     unreadable: UnreadableCall | None = None

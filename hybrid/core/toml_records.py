@@ -175,7 +175,7 @@ class Reader:
 
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
         """Convert a string, a number or a bool."""
-        # In Python a bool is an int, which is not accepted; an int is accepted for a float.
+        # In Python a bool is also an int, but it is accepted only as a bool. An int is also accepted as a float.
         accepted = (int, float) if kind is float else kind
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             raise ValueMismatch(steps, f"{value!r:.60} is not of type {kind.__name__}")

@@ -33,7 +33,7 @@ class LmmsEval(Exporter):
     about = "a folder with sample logs (jsonl) and results.json; one solver, one reply per question"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`. Such logs contain no images."""
+        """See `Exporter.export`. Logs of lmms-eval contain no images."""
         del options
         replies, notes = single_replies(run, run.only(self.form), self.form)
         by_task: dict[str, list[SingleReply]] = {}

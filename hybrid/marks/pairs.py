@@ -34,7 +34,7 @@ MAX_STYLES = 4
 # Minimum score at which a red ring is assumed at the position of a letter. Only red rings count, because a bold white D
 # looks like a white ring.
 RED_RING = 0.5
-# Largest horizontal offset of a letter's centre from the ring's; more if the border cuts the letter's box.
+# Largest horizontal offset of a letter's centre from the ring's.
 SIDEWAYS_PX = 8
 # Largest difference between the horizontal offsets of one picture: letters differ in width.
 ASIDE_PX = 3.0

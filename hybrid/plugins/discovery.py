@@ -47,7 +47,8 @@ OURS: Final = "hybrid-perception"
 class PluginKind:
     """One kind of plug-in."""
 
-    # Used in messages. Kinds with the same word share their names: graphs and baselines are both solvers.
+    # The word for this kind in messages. Kinds with the same word share their names: graphs and baselines are both
+    # solvers.
     word: str
     # The project's package of this kind.
     package: str

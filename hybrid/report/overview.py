@@ -88,7 +88,7 @@ def _front(
 ) -> Iterator[Chart]:
     """Yield charts: the gain's parts, each solver's value, and by task the main pairs' differences, or else accuracies.
 
-    The parts of the gain are over all questions, with one chart per pair; their steps link to their questions.
+    The parts of the gain are over all questions, with one chart per pair. The steps of a chart link to their questions.
     """
     if DECOMPOSITION in by_name:
         steps = [chart for chart in charts_of(comparison, by_name[DECOMPOSITION]) if not chart.rows[0].group]

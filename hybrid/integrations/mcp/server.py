@@ -263,7 +263,7 @@ class ImpatientProtocol(H11Protocol):
         self._timer = self.loop.call_later(IDLE_S, self._close_if_silent)
 
     def _close_if_silent(self) -> None:
-        # A request that has come in full is being answered.
+        # Do not close the connection while a complete request is being answered.
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
             self.transport.close()
 
