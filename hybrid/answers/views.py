@@ -117,8 +117,8 @@ def official_views(text: str) -> Parsed[Views]:
     """Read the parts in `text` like the released code (`format_data4zooming_qa`).
 
     Full stops count as commas; a piece counts only if its very first character is a digit, so "1, 2" gives {1}. There
-    is no range check. An empty set means only the full image. None if the released code stops with an error: for a
-    piece such as "1 and 3", or the word "lower".
+    is no range check. An empty set means only the full image. The result is None if the released code stops with an
+    error, as it does for a piece such as "1 and 3", and for the word "lower".
     """
     views: set[int] = set()
     for piece in text.replace(".", ",").split(","):

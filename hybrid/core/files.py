@@ -51,8 +51,8 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
     Args:
         path: the file; missing parent folders are created. The umask sets its permissions.
         data: its content, in one piece or in parts.
-        durable: sync file and folders to disk before returning, so that they survive a power cut. Not needed for data
-            that can be computed again.
+        durable: sync file and folders to disk before returning, so that they survive a power cut. Data that can be
+            computed again do not need this.
 
     Raises:
         OSError: it cannot be written (a full disk, a read-only folder); `path` is unchanged and no other file is left.

@@ -15,7 +15,7 @@ from dataclasses import replace
 from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Question
 
 ROTATED = re.compile(r"#r(\d+)$")
-# Means all tasks: every choice between texts can be rotated.
+# Stands for all tasks: every choice between texts can be rotated.
 ALL_TASKS = "*"
 
 
