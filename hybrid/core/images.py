@@ -392,7 +392,7 @@ def _open(data: bytes, source: str) -> Image.Image:
     # Pillow's own limit is not thread-safe, whether it warns or raises. The limit below raises before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        # Only these formats: Pillow knows about forty, and one of them starts Ghostscript.
+        # Allow only these formats, because Pillow knows about forty, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
         format_name = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)

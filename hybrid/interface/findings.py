@@ -191,7 +191,7 @@ class RunnableTool:
         from tqdm import tqdm
 
         total = len(pictures) if isinstance(pictures, Sized) else None
-        # tqdm: None shows the bar only in a terminal.
+        # For tqdm, None means that the bar is shown only in a terminal.
         hidden = None if progress else True
         name = self.tool.card.name
         with closing(service), _loop_in_thread() as loop, tqdm(total=total, desc=name, disable=hidden) as bar:

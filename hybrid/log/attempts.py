@@ -136,7 +136,7 @@ def read_attempts(path: Path, previous: FileExtent | None) -> Recorded:
 
 
 class Recorder:
-    """Appends the attempts of one solver in a separate thread. Used from one event loop.
+    """Appends the attempts of one solver in a separate thread. It is used from one event loop.
 
     Args:
         path: the file `attempts.jsonl`.

@@ -64,7 +64,7 @@ class Outline:
     color: BoxColor
     score: float
     corners: Corners
-    # Height of its lines' ridges in grey levels.
+    # Height of the ridges of the outline's lines, in grey levels.
     level: float
 
 

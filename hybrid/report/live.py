@@ -220,7 +220,7 @@ class ViewedRun:
                 self._site.close()
 
     def read_progress(self) -> dict[str, Json]:
-        """Return the progress of the run; one reader at a time."""
+        """Return the progress of the run; only one thread reads it at a time."""
         with self._reading:
             return self.progress.as_json()
 

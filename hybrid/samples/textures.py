@@ -162,7 +162,7 @@ def texture(
 
 
 def plain(rng: np.random.Generator, colour: Colour, *, grain: float = 0.05) -> Texture:
-    """Make a surface of one colour with faint grain and no slow change."""
+    """Make a surface of one colour with faint grain and no slow change of brightness."""
     return texture(rng, "plain", (colour, colour), texels_per_m=140.0, grain=grain, drift=0.0, side=128)
 
 

@@ -118,7 +118,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
-        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; None by default."""
+        """Return a key that is equal for inputs that fit into one pass, such as a tensor's shape; None by default."""
         del prepared
         return None
 
