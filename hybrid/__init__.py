@@ -10,9 +10,8 @@
     hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.runs("runs", sort="score")
 
-Each function except `table` and `runs` does the same as the command of its name, takes its options by name
-(`tool_output="blank"` is `--tool-output blank`) and returns what the command prints. `docs/python.md` has examples.
-Nothing is imported before it is needed, and each also works where an event loop already runs, as in a notebook.
+Modules are imported when they are first needed, and each function also works where an event loop is already running, as
+in a notebook.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
     """Return a specialist that you can run on images.
 
     Args:
-        tool: a name that `hybrid tools list` prints, or a tool of your own.
+        tool: a name that `hybrid tools list` prints, or your own tool.
         path: a folder with further tools, as in `--path`.
 
     Raises:
@@ -67,13 +66,13 @@ def score(
     """Score runs, or predictions that another program saved. No model is called.
 
     Args:
-        paths: runs, solvers' folders in them, or predictions (with `benchmark=`).
+        paths: runs, folders of solvers inside runs, or predictions (with `benchmark=`).
         path: folder of plug-ins, as with `--path`.
         options: those of `hybrid score --help`: benchmark, data, field, protocol, unanswered, allow_failed, published,
             verdicts, by, out.
 
     Raises:
-        UsageError: a path that is neither, or options that cannot be combined.
+        UsageError: a path that is neither a run nor predictions, or options that cannot be combined.
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
@@ -88,7 +87,7 @@ def score(
 def compare(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[CompareArguments]
 ) -> ComparisonReport:
-    """Compare solvers: each pair of solvers on the questions that both of them have.
+    """Compare solvers in pairs, each pair on the questions that both solvers have.
 
     Args:
         paths: as for `score`.
@@ -97,7 +96,7 @@ def compare(
             margin, allow_failed, published, only, all.
 
     Raises:
-        UsageError: as `score`, two benchmarks, or other questions under the same ids.
+        UsageError: as for `score`; also if the paths belong to two benchmarks, or different questions have the same id.
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
@@ -112,7 +111,7 @@ def compare(
 def table(
     *paths: str | Path, path: str | Path | Sequence[str | Path] = (), **options: Unpack[ScoreArguments]
 ) -> QuestionTable:
-    """Return the questions of runs or predictions, one row per question and solver, for statistics of your own.
+    """Return the questions of runs or predictions, one row per question and solver, for your own statistics.
 
     Args:
         paths: as for `score`.
@@ -120,7 +119,7 @@ def table(
         options: the options of `score` that control how answers are read: benchmark, data, field, protocol.
 
     Raises:
-        UsageError: as `score`.
+        UsageError: as for `score`.
         DataError: a file that cannot be used.
     """
     from hybrid.core.python_words import python_errors
@@ -155,7 +154,7 @@ def runs(
 
 
 def __getattr__(name: str) -> Any:
-    """Load `run` and `ask`, whose options are those of a run, and `Question` on first use."""
+    """On first use, load `Question`, and `run` and `ask`, which take the options of a run."""
     homes = {"ask": "hybrid.cli", "run": "hybrid.cli", "Question": "hybrid.benchmarks.questions"}
     if name not in homes:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -170,7 +169,7 @@ def __dir__() -> list[str]:
 
 
 class _Surface(ModuleType):
-    """The class of this package, so that importing the module `hybrid.tool` does not replace the function `tool`."""
+    """Module class of this package: importing the module `hybrid.tool` does not replace the function `tool`."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name == "tool" and isinstance(value, ModuleType)):

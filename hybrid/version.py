@@ -1,3 +1,3 @@
-"""The version of this program, as manifests and `hybrid --version` have it."""
+"""The version of this program, as recorded in manifests and printed by `hybrid --version`."""
 
 __version__ = "0.1.0"

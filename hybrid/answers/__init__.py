@@ -51,7 +51,7 @@ def parse(text: str, kind: Kind | str, choices: Sequence[str] = ()) -> Answer:
         text: the answer's text; order: all letters, such as "BCA"; point: `Point` and box: `Box` with the reply's
             numbers;
         scanpath: `Scanpath`; views: part numbers from 1; view_plan: `ViewPlan`; free: the text without surrounding
-        blanks. None and rule "none" if nothing could be read.
+        blanks. If nothing could be read, the value is None and the rule "none".
 
     Raises:
         ValueError: an unknown kind, or more choices than letters.

@@ -34,7 +34,8 @@ def declines(reply: LetterReply) -> bool:
     return any(_DECLINES.search(s) for s in reply.sentences[-2:]) and reluctant_claim(reply) is None
 
 
-# `without naming anyone, the third image` denies nothing about the image; `is without the missing part` does.
+# A "without" phrase is removed unless it follows a verb such as "is": `without naming anyone, the third image` denies
+# nothing, but `is without the missing part` does.
 _WITHOUT: Final = re.compile(
     r"(?i)(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bwere\s)(?<!\bbe\s)(?<!\bcomes\s)\bwithout\b[^,;:.]*"
 )
@@ -54,7 +55,7 @@ _CONTRAST: Final = re.compile(
     r"(?i),?\s\b(?:whereas|while|unlike|rather than|compared (?:to|with)|in comparison|as opposed to|than|but|although"
     r"|though|instead of|in contrast|however|because|since|as it|as they|due to"
     r"|(?:that|which) (?:is|are|has|have|does|do) not)\b.*"
-    # `fits, not the third image`, `fits, the third does not`
+    # A contrast after a comma: `fits, not the third image`, `fits, the third does not`
     r"|,\s(?:and\s)?not\s(?!only\b).*"
     r"|[,;]\s(?:and\s|but\s)?(?:the\s)?(?:first|second|third|fourth|others?|rest|(?-i:[A-Z]))(?:\s(?:image|one|picture))?"
     r"\s(?:does|do|is|are|has|have|can)(?:\snot\b|n't\b).*"
@@ -88,8 +89,11 @@ CONCLUSION: Final = re.compile(
 
 
 def claim(reply: LetterReply, sentence: str) -> str | None:
-    """Return the only choice that a sentence, without asides and contrasts, claims to fit; None if it is denied."""
-    # `A is closer? No.`
+    """Return the only choice that a sentence says fits.
+
+    Asides and contrasts are ignored. The result is None if the sentence is a question or denies that the choice fits.
+    """
+    # A question claims nothing: `A is closer? No.`
     if sentence.endswith("?") and sentence != reply.text:
         return None
     plain = _NO_DENIAL.sub("", _TWO_ADJECTIVES.sub("", _WITHOUT.sub("", sentence)))

@@ -13,7 +13,8 @@ from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
 from hybrid.answers._letter_rules import Rules, only_letter
 from hybrid.answers.base import bare
 
-# In a longer reply, the meaning of a clause depends on the clauses around it.
+# Maximum length of a reply for these rules: in a longer reply, the meaning of a clause depends on the clauses around
+# it.
 TERSE: Final = 200
 
 _FOR: Final = r"(?:yes|true|correct|right|fits|✓|✔|✅)"
@@ -40,7 +41,7 @@ _CLAUSES: Final = re.compile(
     r"[,;:.!?。、—–\n]+\s*|\s[-→]\s|\s=>\s|\s\((?=not|rather than|instead of)"
     r"|\s(?:->|–>|→)\s|\s(?=(?:(?:which|that) )?leaves\b)"
     r"|\s(?=(?:but|sondern|sino|so|leaving|instead of|rather than|and not)\b)"
-    # `(A) is wrong and (B) is right`
+    # Split at the "and" before a positive verdict: `(A) is wrong and (B) is right`
     r"|\sand\s(?=(?:[a-z]+\s)?[(\[]?[A-Z][)\]]?\s(?:is|must be)\s(?:right|correct|true|it|the|best)\b)"
 )
 # The commas of a list belong to it: `A, B and D are out`.
@@ -54,7 +55,7 @@ _DENIES: Final = re.compile(
     r"|unlikely|rul(?:e|ed|ing) out|fails?|rather than|instead of"
     r"|nicht|weder|kein|falsche|mauvaise|неправильный|не)\b|n't\b|不是|错误"
 )
-# `Rejected: A, B`, `"wrong option": "A"`
+# Rejected labels under a heading: `Rejected: A, B`, `"wrong option": "A"`
 _HEADED: Final = re.compile(
     r"(?i)\b(?:not (?:an?|the) \w+|wrong|incorrect|second (?:answer|choice)|exclu|reject|eliminat|unlikely|ruled out"
     r"|неправильный|错误)[^.;:?\n]{0,30}:[^.;:?\n]*"
@@ -63,7 +64,7 @@ _OFFERS: Final = re.compile(
     r"(?i)(?:so\s)?(?:between|(?:out )?of|options?|choices|comparing|given|which|whether|is it)\b|.*\b(?:vs|versus)\b"
     r"|(?:either\s)?\W?[A-Z]\W?\sor\s\W?[A-Z]\W*$"
 )
-# `The second image fits, the third does not.`
+# Words for other choices in a denial: `The second image fits, the third does not.`
 _OTHERS: Final = re.compile(r"(?i)\bthe (?:first|second|third|fourth|fifth|sixth|others?|rest)\b")
 _DOUBTS: Final = re.compile(
     r"(?i)\b(?:maybe|perhaps|might|could|may|either|unclear|unsure|torn|depends?|can't|cannot|hard|both|neither|or|if"
@@ -107,7 +108,7 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
         elif _DENIES.search(clause):
             if picks and not letters and not _OTHERS.search(clause):
                 return None
-            # `A? No: B.`
+            # A denial without a label rejects the label that was asked about: `A? No: B.`
             against |= letters or asked_of
         elif len(letters) > 1 and (is_question or _OFFERS.match(clause)):
             has_offer = True
@@ -119,7 +120,8 @@ def remaining(reply: LetterReply) -> str | None:  # noqa: C901, PLR0912 - one pa
             # If a clause names a choice without claiming it, `claim` returns None. This counts as another claim, so the
             # reply stays open.
             claimed.add(claim(reply, _BUT.sub("", clause)))
-        # `A? No. B? Yes.` A yes to a rejected option contradicts the rejection: `Not A. B. A? Yes.`
+        # A "yes" selects the option that was asked about: `A? No. B? Yes.` If that option was rejected before, the
+        # "yes" contradicts the rejection: `Not A. B. A? Yes.`
         elif asked_of and re.fullmatch(_FOR, bare(clause)):
             picks |= reply.find_labels(preceding) if preceding.endswith("?") else asked_of - against
         elif picks or _DOUBTS.search(clause):

@@ -31,17 +31,18 @@ _PHRASE: Final = (
     r"|for (?:its|the|their|being|having|both|two|several)|based on|judging (?:by|from)|by virtue of|on account of"
     r"|in (?:view|light) of|wegen|debido a|grâce à|à cause de|a causa di|por causa de|из-за"
 )
-# An aside needs its comma: `B, which shows the dog`.
+# Words that begin an aside after a comma: `B, which shows the dog`.
 _ASIDE: Final = r"which|whose|where(?!as)|for(?!\s(?:example|instance|one|now|me)\b)"
 _FINITE: Final = (
     r"(?:is|are|was|were|has|have|had|does|do|did|can|could|would|will|might|may|must|should|cannot|seems?|appears?"
     r"|looks?|fits?|matches|wins?|isn't|doesn't|can't|wouldn't)"
 )
-# `Option A, because of its colour, is unlikely`; `Point B as seen from here is closer`: a sentence about a choice.
+# The letter is the subject of a sentence: `Option A, because of its colour, is unlikely`; `Point B as seen from here is
+# closer`.
 _SUBJECT: Final = re.compile(rf"(?i)[,)–—]\s(?:\w+ly\s|not\s|then\s)?{_FINITE}\b")
 _LINKED: Final = re.compile(rf"(?i)\b(?:that|which|who|it|they|there|because|since|as|while|and|than)\b|{_FINITE}\b")
 _SEEN: Final = re.compile(r"(?i)as\s\w+(?:ed|en|wn)\b")
-# `Option B - it is nearer`, `B (the dog is nearer)`: a sentence about something after a dash, colon or bracket.
+# A full sentence after a dash, colon or bracket: `Option B - it is nearer`, `B (the dog is nearer)`.
 _SENTENCE: Final = re.compile(
     rf"(?i)(?:it|its|this|that|they|their|these|those|there|the|he|she|both|all|no)\b[^.;!?\n]*?\b{_FINITE}\b"
 )
@@ -53,7 +54,7 @@ _TURN: Final = re.compile(r"(?i)\b(?:but|however|though|although|yet|so|therefor
 _ANSWER: Final = re.compile(r"(?i)\b(?:answer|choice|option|choose|pick|select|conclusion)\b")
 
 
-# `B, not A, because ...`
+# An alternative that is rejected between the letter and its reason: `B, not A, because ...`
 _CONTRASTED: Final = r",?\s(?i:(?:and\s)?(?:not|rather than|instead of|as opposed to|over|unlike)\s)"
 _NO: Final = r"(?i:(?:(?:hm+|well|oh|nah)\b[,.\s]{1,2})?(?:no|nope|wrong|incorrect)\b)"
 _YES: Final = r"(?i:(?:yes|yeah|yep|correct|right|exactly|indeed)\b)"
@@ -104,9 +105,9 @@ def _reason_patterns(letters: str) -> _Patterns:
 
 
 def reasoned_letter(reply: LetterReply) -> str | None:
-    """Return the letter if the reply begins with one and a reason: `A because it is nearer`, `Choice A, since ...`.
+    """Return the letter that a reply begins with, if a reason follows: `A because it is nearer`, `Choice A, since ...`.
 
-    Others may be turned down before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
+    Other letters may be rejected before it: `Option A? No, option B because it is nearer`, `(A) is wrong. (B), as ...`.
     """
     reply, rejected, is_elliptic = _skip_rejected(reply)
     patterns = _reason_patterns(reply.letters)
@@ -138,7 +139,7 @@ def _skip_rejected(reply: LetterReply) -> tuple[LetterReply, frozenset[str], boo
         return reply, frozenset(), False
     while (match := patterns.rejection.match(text)) is not None:
         is_elliptic = match["wrong"] is not None and match[0].rstrip().endswith(",")
-        # `A is wrong because it is dark, B because it is blurred`
+        # The reason for B may also be a reason against it: `A is wrong because it is dark, B because it is blurred`
         if is_elliptic and _CAUSE.search(match[0]):
             return reply, frozenset(), False
         rejected |= {group(candidate) for candidate in re.finditer(label(reply.letters), match[0])}
@@ -160,7 +161,7 @@ def _is_subject(reply: LetterReply, match: re.Match[str], first: str) -> bool:
     verb = _LINKED.search(first)
     if verb is None or re.fullmatch(f"(?i:{_FINITE})", verb[0]) is None:
         return False
-    # `B, because of the two points A is farther`: the verb has a subject of its own.
+    # In `B, because of the two points A is farther`, the verb has its own subject.
     return re.search(rf"{label(reply.letters)}\s$", first[: verb.start()]) is None
 
 

@@ -48,7 +48,7 @@ def group(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class LetterReply:
-    """`text` is normalised and not empty where rules run; `letters` are all labels, `offered` those with a choice."""
+    """`text` is the normalised reply (not empty where rules run), `letters` all labels, `offered` those of choices."""
 
     text: str
     letters: str
@@ -133,7 +133,7 @@ class LetterReply:
         return frozenset({labels[m[0]] for m in self._choice.finditer(piece.casefold())})
 
 
-# The questions of a task mostly offer the same choices: `yes`, `no`.
+# Cached, because most questions of a task offer the same choices, such as `yes` and `no`.
 @lru_cache(maxsize=256)
 def _forms(letters: str, choices: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     names_by_form: dict[str, set[str]] = {}
@@ -155,7 +155,7 @@ def read(text: str, choices: tuple[str, ...], letters: str) -> LetterReply:
 
 @lru_cache(maxsize=64)
 def _small(letters: str) -> re.Pattern[str]:
-    """Finds announced lower-case letters, and those offered next to them: `the answer is d.`, `answer: b or c`.
+    """Return a pattern for announced lower-case letters and alternatives to them: `answer is d.`, `answer: b or c`.
 
     Letters that are also words (an article, `e` and `o` for "and" and "or", `i`, `y`) count only where a clause ends.
     """

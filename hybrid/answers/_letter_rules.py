@@ -49,7 +49,7 @@ def largest_share(reply: LetterReply) -> str | None:
     """Return the choice with the largest share if each named choice has one: `A: 20%, B: 80%`, `P(A)=0.2, P(B)=0.8`."""
     shares: dict[str, float] = {}
     name, end = rf"[(\[]?\b([{re.escape(reply.letters)}])\b[)\]]?", 0
-    # A bare 0.8 may be a score or a depth.
+    # A bare 0.8 may be a score or a depth, so a share without a percent sign needs a word for probability.
     likely = rf"\b(?:P|Pr|prob(?:ability)?)(?:\sof)?\s?{name}\s?[=:≈~]\s?([01]?\.[0-9]{{1,6}}|[01])"
     # `A has 30% opacity` is not a share of the choices.
     share_first = (
@@ -62,7 +62,7 @@ def largest_share(reply: LetterReply) -> str | None:
             return None
         shares[name], end = float(share.rstrip(" %")) / (100 if "%" in share else 1), match.end()
     ranked = sorted(shares, key=lambda name: -shares[name])
-    # `Brightness: A 40%, B 60%`
+    # A heading may give the shares another meaning: `Brightness: A 40%, B 60%`
     if re.match(r"\W*[^\W\d]{2,}", reply.text) and not _LIKELY.search(reply.text):
         return None
     # The shares must sum to one; a label after them is the answer itself.
@@ -81,7 +81,8 @@ def ticked(reply: LetterReply) -> str | None:
     with_tick = [line for line in reply.lines if _TICK.search(line)]
     if len(with_tick) != 1 or len(reply.lines) < 2 or _CROSS.search(with_tick[0]):
         return None
-    # `✅ edges of A checked` is not an option, and prose after the list repeats it.
+    # A ticked line without an option does not count (`✅ edges of A checked`), nor does a tick if prose after the list
+    # names a label.
     option = _TICK.sub("", with_tick[0]).strip("-•|[] ")
     later_lines = reply.lines[reply.lines.index(with_tick[0]) + 1 :]
     if not _labelled(reply, option) or any(
@@ -122,26 +123,26 @@ _REJECTED: Final = re.compile(f"(?i){REJECTED}")
 SEPARATOR: Final = r"(?:\s?[,/&]\s?(?:(?:and|or|nor)\s)?|\s(?:and|or|nor|as well as)\s)"
 
 
-# `(A)? No`, `(A) 3? Let me count: ...`
+# A label that the reply questions: `(A)? No`, `(A) 3? Let me count: ...`
 _ASKED: Final = re.compile(
     r"(?i)(?P<what>[^.,;!?\n]{0,40})\?\s*(?:$|(?:no|not|nope|hmm|wait|wrong|incorrect|let me|actually|i don't)\b)"
 )
 
 
 def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
-    """Return whether the text after a label rejects it, as in `(A) is incorrect` or `D: no`, and is not its choice.
+    """Return whether the text after a label rejects it (`(A) is incorrect`, `D: no`) and is not the text of its choice.
 
     A text also rejects the label if it questions it, `(A)? No`, or gives its share next to those of others, `A: 50%, B:
     50%`.
     """
     shared = re.match(rf"\W*{_SHARE}[\s\w]{{0,20}}[,;|]", rest) and reply.find_labels(rest) - {name}
-    # `(C)? Yes, but the answer is (D)`
+    # The label is questioned, and another label follows: `(C)? Yes, but the answer is (D)`
     if rest.startswith("?") and not reply.asks(name) and reply.find_labels(rest) - {name}:
         return True
     question_match = _ASKED.match(rest)
     if shared or (question_match is not None and (not question_match["what"].strip() or not reply.asks(name))):
         return True
-    # `(A), (B) and (C) are wrong`
+    # A predicate after a list of labels applies to each of them: `(A), (B) and (C) are wrong`
     letter_list = re.match(rf"(?:{SEPARATOR}(?:{NOUN}\s)?{label(reply.letters)})*", rest)
     is_list = letter_list is not None and bool(letter_list[0])
     predicate = rest[letter_list.end() if letter_list else 0 :].lstrip(" ,")
@@ -155,18 +156,18 @@ def _turned_down(reply: LetterReply, name: str, rest: str) -> bool:
 
 
 def _option_of(reply: LetterReply, line: str) -> str | None:
-    """Return the letter of a line that is an option: `(B) no`, `C. Point C`, `Point C`, `B`; analyses are longer."""
+    """Return the letter of a line that is an option, not an analysis: `(B) no`, `C. Point C`, `Point C`, `B`."""
     k = re.escape(reply.letters)
     marked = rf"(?:{NOUN}\s)?(?:[(\[]([{k}])[)\]][.:]?|([{k}])[).:](?!\w))(?P<rest>.*)"
     match = re.fullmatch(rf"[-•>\s]*(?:{marked}|(?:{NOUN}\s)?[\"']?([{k}])[\"']?\.?)", line)
     if match is None:
-        # `B (no)`, `B - no`, `B, no`: a bare letter counts with its own text.
+        # A bare letter counts only with the text of its own choice: `B (no)`, `B - no`, `B, no`
         option_line = re.fullmatch(rf"[-•>\s]*(?:{NOUN}\s)?[\"']?([{k}])[\"']?(?P<own>(?:,?\s|\s?[–—=(\[]).+)", line)
         return option_line[1] if option_line and reply.is_choice(option_line[1], bare(option_line["own"])) else None
     rest = (match["rest"] or "").strip()
     if _turned_down(reply, group(match), match["rest"] or ""):
         return None
-    # `(A) or (B)`, `(A) yes (B) no`: a second option next to the first leaves both open.
+    # A second option next to the first leaves both open: `(A) or (B)`, `(A) yes (B) no`.
     if offers_another(reply, group(match), rest):
         return None
     rest = rest.lstrip(", ")
@@ -256,7 +257,7 @@ def offers_another(reply: LetterReply, name: str, rest: str) -> bool:
     return _lists_options(reply, name, rest)
 
 
-# `At first I would guess A`, `If it were brighter I'd pick A`; `The answer is A? No`
+# Announcements that do not count: `At first I would guess A`, `If it were brighter I'd pick A`; `The answer is A? No`
 _AT_FIRST: Final = re.compile(r"(?i)(?:at first|initially|if (?!i )[^.,;:?!\n]{1,40} (?:were|was|had))\b")
 _ASKED_BACK: Final = re.compile(r"(?i)\W{0,2}\?\s(?:no|nope|not|hmm|wait|nein|non|não)\b")
 
@@ -271,7 +272,7 @@ def announcements(reply: LetterReply) -> tuple[tuple[str, bool], ...]:
         if _AT_FIRST.match(clause.strip()) or _ASKED_BACK.match(reply.text, match.end()) or is_asked(match):
             continue
         left_open = offers_another(reply, group(match), reply.text[match.end() : match.end() + LOOK_AHEAD])
-        # `選択肢Aか選択肢B`: the second is the alternative of the first.
+        # In `選択肢Aか選択肢B`, the second label is an alternative to the first.
         results.append((group(match), left_open or match.end() <= alternative))
         next_match = other.match(reply.text, match.end())
         alternative = next_match.end() if next_match and left_open else alternative
@@ -284,7 +285,7 @@ def announced_letter(reply: LetterReply) -> str | None:
     return names[-1] if names else None
 
 
-# `red or maybe green`, `red/green`
+# Text between an announced choice and an alternative to it: `red or maybe green`, `red/green`
 _SECOND: Final = re.compile(rf"[^.\n]{{0,60}}?\b{_OR}\s(?:(?:\w+ly|maybe|perhaps)\s)?|\s?/\s?")
 
 
@@ -319,7 +320,7 @@ def opening_choice(reply: LetterReply) -> str | None:
     # A letter is a letter even if another option has it as its text: `B, as it is nearer`.
     if reply.text[: start[1]] in set(reply.offered) - {start[0]}:
         return None
-    # `Right. The camera moved left.`
+    # "Right" may only confirm something, and another choice follows: `Right. The camera moved left.`
     if start[0] == dict(reply.forms).get("right") and {
         name for form, name in reply.forms if re.search(rf"\b{re.escape(form)}\b", reply.text[start[1] :].casefold())
     } - {start[0]}:

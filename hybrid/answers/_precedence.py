@@ -1,4 +1,4 @@
-"""Which parts of a reply have priority: its own words before quotes, and later text before what it corrects.
+"""Which parts of a reply have priority: its own words over quotes, and corrections over the text that they correct.
 
 `The tool says A, but I see B.` quotes a tool, and `It's (A). Actually no, (B).` corrects itself. Statements about other
 people are not the reply's own words either.
@@ -85,7 +85,7 @@ _FRAME: Final = re.compile(
     rf"(?i)(?:{_TOOL}(?:(?<=\sis)|(?<=\swas)|\s?:|,?\s(?:which\s)?{_SAYS}(?:\sthat)?\b)|\baccording to{_TOOL[2:]}\b)"
     r",?\s?(?P<said>[^.;!?\n,]*(?:,(?!\s(?:but|and|which|while|yet|however|though|although|i)\b)[^.;!?\n,]*)*)"
 )
-# `Most people would guess 7`, `others say that the answer is A`
+# Statements about other people: `Most people would guess 7`, `others say that the answer is A`
 _PEOPLE: Final = re.compile(
     r"(?i)\b(?:(?:(?:most|many|some|other|few|several|all|the)\s(?:of\s(?:the|them)\s)?)?"
     r"(?:people|persons|humans|others|users|viewers|observers|participants|kids|children)"
@@ -103,7 +103,7 @@ _DISAGREES: Final = re.compile(
 
 
 def read_own(text: str, read: Callable[[str], Parsed[T]]) -> Parsed[T]:
-    """Apply `read` to the reply without its quotes; without an answer there, to a quote with which the reply agrees.
+    """Apply `read` to the reply without its quotes; if that has no answer, to a quote with which the reply agrees.
 
     Otherwise, a reply that quotes a tool is read as a whole. There is no answer if the reply only quotes a tool and
     disagrees, or only says what people would answer.

@@ -41,7 +41,7 @@ def undecided() -> Parsed[T]:
 
 
 def first_match(rules: Iterable[Callable[[R], T | None]], reply: R) -> Parsed[T]:
-    """Try `rules` in order on `reply`; the first value that is not None counts, and the function's name is the rule."""
+    """Try `rules` in order on `reply`; return the first value that is not None, with its function's name as rule."""
     for rule in rules:
         value = rule(reply)
         if value is not None:
@@ -95,7 +95,7 @@ def normalise(text: str) -> str:
 def _normalised(text: str) -> str:
     text = within_reach(text)
     if not text.isascii():
-        # One character can become eighteen.
+        # NFKC can turn one character into eighteen, so the length is limited again.
         text = within_reach(unicodedata.normalize("NFKC", text))
         text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(_QUOTES)
     text = without_thoughts(text)
@@ -107,7 +107,7 @@ def _normalised(text: str) -> str:
     return _GAPS.sub("\n\n", text).strip(_EDGE)
 
 
-# Options, letters and words are repeated often.
+# Cached, because replies repeat the same options, letters and words.
 _remembered: Final = lru_cache(maxsize=4096)(_normalised)
 
 
@@ -128,7 +128,7 @@ _PART: Final = (
 )
 _KEYED: Final = re.compile(
     rf"(?i)[\"']({_PART}s?)[\"']\s?:\s?(?:\"([^\"]*)\"|'([^'\n]*)'|\[([^\[\]]*)\]|([^,{{}}\[\]\n\"']+)"
-    # `{"answer": {"letter": "B", "text": "the second"}}`
+    # An object with the answer: `{"answer": {"letter": "B", "text": "the second"}}`
     r"|\{[^{}]{0,200}?[\"'](?:letter|label|option|choice|key|id|value|number|answer)[\"']\s?:\s?[\"']?([^{}\"',\n]*))"
 )
 _TAG_ENDS: Final = re.compile(rf"(?i)</({_PART})>[\s.]*\Z")
@@ -169,7 +169,7 @@ def sentences(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _SENTENCE_END.split(text) if part.strip())
 
 
-# `Is the answer A?`, `So could it be (B)?`, `¿Es A?`, `答案是A吗?`
+# Questions about an answer: `Is the answer A?`, `So could it be (B)?`, `¿Es A?`, `答案是A吗?`
 _QUESTION: Final = re.compile(
     r"(?i)\s*(?:(?:so|and|but|or|then|well|now|hm+)\b[,\s]{1,2})?(?:¿|(?:is|are|was|were|isn't|aren't|do|does|did|don't"
     r"|can|could|couldn't|may|might|shall|should|shouldn't|will|would|wouldn't|must|has|have|what|which|who|why|how"
@@ -227,7 +227,8 @@ def _no_word_before(*words: str) -> str:
     return "".join(rf"(?<!\b{word} )".replace(r"\bn't", "n't") for word in words)
 
 
-# `the wrong answer is A`, `I doubt the answer is A`; `I can't choose A`, `most people would pick A`; `people guess A`.
+# Words before a cue after which it announces no answer: `the wrong answer is A`, `I doubt the answer is A`; `I can't
+# choose A`, `most people would pick A`; `people guess A`.
 _OTHER: Final = ("wrong", "incorrect", "second", "worst", "least likely", "alternative", "previous", "tempting")
 _DOUBTED: Final = ("not", "n't", "doubt", "not think", "n't think", "n't believe")
 _THE_ONE: Final = _no_word_before(*_OTHER, "other", "not an", *(f"{word} the" for word in _DOUBTED))

@@ -51,7 +51,8 @@ _RANGE: Final = re.compile(
 )
 _SOME: Final = " some "
 
-# `1 000`, `1'000`, `120 000`; `120 340` may also be two numbers, and in brackets it is a point.
+# Numbers with grouped digits: `1 000`, `1'000`, `120 000`; `120 340` may also be two numbers, and in brackets it is a
+# point.
 _GROUPED: Final = re.compile(
     r"(?<![\w.,'(\[-])(?<![0-9]\s)(?:(?:[0-9]{1,2}(?:\s[0-9]{3})+|[0-9]{1,3}(?:\s000)+|[0-9]{1,3}(?:'[0-9]{3})+)"
     r"|([0-9]{3}(?:\s[0-9]{3})+))(?![\w']|,[0-9]|\s[0-9])"
@@ -63,7 +64,7 @@ _HAN_NUMBER: Final = re.compile(
     rf"(?:^|(?<=[是为為有共见見:は和与與、,]))\s?([{''.join(HAN)}]?)(十?)([{''.join(HAN)}]?)\s?"
     r"(?=[个個只隻人台本匹つ枚头頭条條辆輛位张張名件です。.!]|$)"
 )
-# `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
+# A number word as the whole reply: `drei`, `drei Autos`, `Hay tres perros`; not `keine Ahnung`, `seis to`.
 _ALONE: Final = re.compile(
     r"(?:(?:hay|es (?:sind|gibt)|il y a|há|ci sono)\s)?"
     r"([^\W\d]+)(\s(?!(?:to|ahnung|zweifel|id[eé]e|idea|ideia|problem\w*|doute|duda|dúvida|dubbio)\b)[^\W\d]+)?"
@@ -93,7 +94,7 @@ def spelled_out(text: str) -> str:
 
 def _from_han(match: re.Match[str]) -> str:
     tens, ten, units = match.groups()
-    # `是一个好问题`: an article
+    # In `是一个好问题`, the numeral is an article.
     lead, tail = match.string[: match.start()], match.string[match.end() + 1 :]
     article = (tens or units) == "一" and not ten and lead.endswith("是") and tail
     if article or not (tens or ten or units) or (tens and units and not ten):
@@ -193,7 +194,8 @@ _NONE: Final = re.compile(
     r"|there (?:is|are|were)(?:n't| not) any|there isn't (?:even )?(?:a single|one) \w+|i (?:can )?see none"
 )
 _MORE_TO_SAY: Final = re.compile(r"(?i)\b(?:but|however|although|though|yet|there|only|unless|if)\b")
-# `There are no cars`, `no people are visible`, `I don't see any dogs`; not `no results`.
+# Statements that there are none: `There are no cars`, `no people are visible`, `I don't see any dogs`; not `no
+# results`.
 _NO_THINGS: Final = re.compile(
     r"(?i)(?:(?:there (?:are|were)|i (?:can )?(?:see|count|find|spot)) (?:no|zero)|(?:no|zero)"
     r"|there (?:are|were)(?:n't| not) any|i (?:do not|don't|did not|didn't) (?:see|find|spot|count) any)"
@@ -204,7 +206,7 @@ _NO_THINGS: Final = re.compile(
     r"(?:[\w-]+[^\Ws]s|people|men|women|children|fish|sheep|deer|geese|mice)"
     r"(?: (?:are |were )?(?:in|on|at|visible|present|here|there|to be seen)\b[^,;]*)?"
 )
-# `6 people, 2 of them sitting`: a number of some of the things counted before.
+# A number of some of the things that were counted before: `6 people, 2 of them sitting`
 _OF_THEM: Final = re.compile(r"(?i)\s(?:\w+\s)?of\s(?:them|these|those|which|whom)\b")
 
 
@@ -213,7 +215,7 @@ _AND_MORE: Final = re.compile(r"(?i)(?:\s\w+){1,3}\sand\s(?:an?|another|some|sev
 
 
 def first_number(text: str) -> int | None:
-    """Read the only number of a reply, or the first if the others are its parts: `five objects: four boats, one car`.
+    """Read the only number of a reply, or a first number whose parts follow: `five objects: four boats, one car`.
 
     The result is None for a list, a range, and parts without their sum.
     """
@@ -242,6 +244,6 @@ def parse_integer(text: str) -> Parsed[int]:
     def read(rules: Sequence[Callable[[str], int | None]], reply: str) -> Parsed[int]:
         return first_match(rules, drop_uncounted(reply)) if reply else undecided()
 
-    # A number after "actually" may be the count of something else.
+    # A number after "actually" may be the count of something else, so it must be the whole text or be announced.
     reread = partial(read, (only_number, announced))
     return read_own(statement(text), lambda part: read_corrected(part, partial(read, RULES), reread))

@@ -26,7 +26,7 @@ _BETWEEN = (re.compile(r"[,;&]|\b(?:and|or)\b"), re.compile(r"/"))
 
 
 def labels_of(choices: Sequence[str], letters: str) -> str:
-    """Return the labels to search for in a reply about some choices: `letters`, or by default at most all 26.
+    """Return the labels to search for: `letters`, or by default the first eight, or one per choice if there are more.
 
     Raises `ValueError` for more choices than labels.
     """
@@ -41,7 +41,7 @@ def parse_letter(text: str, choices: Sequence[str], *, letters: str = "") -> Par
 
     Args:
         text: the reply, any text.
-        choices: the option texts in the order shown. Empty strings if they are unknown: letters still work. Without
+        choices: the option texts in the order shown, or empty strings if they are unknown: letters still work. Without
             choices nothing is offered and the result is always None.
         letters: the labels, one upper-case character per choice; `letters[i]` is the label of `choices[i]`. By default
             those of `labels_of`.

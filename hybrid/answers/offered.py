@@ -30,9 +30,8 @@ def list_answers(prompt: Prompt) -> Offered | None:
     """Return all answers that `draw` can give to a prompt of this form; None if there are too many to list.
 
     A choice is uniform over the letters, a count over 1 to `MAX_OBJECTS`, an order over all orders. Each view is named
-    with probability 1/2; if none is, one of the four is named. A number with a fraction, a text, a point and a box are
-    not
-    guessed: the reply is empty. A scanpath is uniform over the image and not listed.
+    with probability 1/2; if no view is drawn, one of the four is named. For a number with a fraction, a text, a point
+    or a box nothing is guessed, and the reply is empty. A scanpath is uniform over the image and not listed.
     """
     letters = LETTERS[: len(prompt.choices)]
     match prompt.kind:

@@ -40,14 +40,14 @@ _LINK: Final = re.compile(
     r"(?:\s(?:most \w+|one|object|box|item|place|comes?|goes|is|the|an?|by|and)\b){0,4}[,:]?\s"
     r"(?:(?:(?!n?or\b|and\b|image)[a-z][a-z'-]*\s){1,5}(?=[(\[\"']))?[(\[\"']{0,2}"
 )
-# An order with a sign between names that have a description: `C (tree) > B (cat)`.
+# A sign between labels that have a description: `C (tree) > B (cat)`.
 _SIGN: Final = re.compile(rf"{_GLOSS}\s?(?:[=-]{{0,2}}>|→)\s?[(\[\"']{{0,2}}")
 _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 
 
 @dataclass(frozen=True)
 class OrderReply:
-    """A normalised reply, the used labels and the offered ones."""
+    """A normalised reply, all labels, and the labels that are offered."""
 
     text: str
     letters: str
@@ -94,7 +94,7 @@ class OrderReply:
 
 
 def _order(reply: OrderReply, block: str) -> str | None:
-    """Return the labels of a block in order; None if one was not offered or appears twice."""
+    """Return the labels of a block in order; None if a label was not offered or appears twice."""
     order = "".join(c for c in block if c in reply.letters)
     return order if set(order) <= set(reply.offered) and len(set(order)) == len(order) else None
 
@@ -125,7 +125,7 @@ def announced(reply: OrderReply) -> str | None:
 
 
 def with_places(reply: OrderReply) -> str | None:
-    """Read labels with their ranks: `A is second, C is third and B is first`; "" if two have the same rank."""
+    """Read labels with their ranks: `A is second, C is third and B is first`; "" if two labels have the same rank."""
     ordinal = rf"(?i:({'|'.join(_PLACES)}))\b"
     predicate = rf"(?:\s(?:is|comes|goes|ranks|as|the|in)\b){{1,3}}\s{ordinal}|\s{ordinal}(?=\s?(?:[,.;!)\n]|and\b|$))"
     label = rf"(?<![A-Za-z0-9_'])[(\[\"']{{0,2}}([{re.escape(reply.letters)}])[)\]\"']{{0,2}}"

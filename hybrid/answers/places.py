@@ -1,4 +1,4 @@
-"""Parse a reply to a question for a point or a box to pixels, or None.
+"""Parse a reply to a question that asks for a point or a box; the result is in pixels, or None.
 
 A point is two numbers; a box is the four numbers of its corners (x0, y0, x1, y1), or two consecutive points. The last
 point or box in a reply counts. Accepted forms are numbers in brackets, after `Answer:` or `Point:`, or with names (`x =
@@ -42,7 +42,7 @@ _ENTRIES: Final = re.compile(
 _BETWEEN: Final = re.compile(r"(?i)[\s,;*\-\u2022]{0,6}(?:and\s)?")
 
 
-# `Point: 25, 50`, `The bounding box is 20, 20, 80, 80`.
+# Announcements of a point or a box: `Point: 25, 50`, `The bounding box is 20, 20, 80, 80`.
 _LABEL: Final = (
     r"\b(?:points?|locations?|positions?|coordinates?|cent(?:er|re)|bbox|(?:bounding[\s_-]?)?box)(?:_2d)?"
     r"(?:\s[0-9]{1,2})?(?:\s?[:=]|\s(?:is|are|at)(?:\sat)?(?![a-z]))|\bcoordinates?(?=\s[-+0-9])"
@@ -71,10 +71,10 @@ _BETWEEN_CORNERS: Final = re.compile(
     r"(?i)[\s,;:\-\u2013>]{0,4}(?:(?:to|and|through)\s)?(?:the\s)?"
     r"(?:[\"']?(?:bottom|lower)[\s_-]?right[\"']?\s?(?:corner)?[\s:]{0,3}(?:(?:is|at)\s){0,2})?"
 )
-# `x: 20 to 80, y: 20 to 80`.
+# The ranges of both axes: `x: 20 to 80, y: 20 to 80`.
 _RANGE: Final = rf"(?:\s?[=:]\s?|\s(?:is\s)?(?:from\s)?)({_N}){_UNIT}\s?(?:to|-|\u2013)\s?({_N}){_SHARE}{_UNIT}"
 _RANGES: Final = re.compile(rf"(?i)\bx{_RANGE}[\s,;]{{0,3}}(?:and\s)?y{_RANGE}")
-# Matches the inside of a `points` tag, whose names are the same as those of corners.
+# Matches the inside of a `points` tag, whose attributes are named like corners.
 _IN_POINTS: Final = re.compile(r"(?i)<points\b[^<>]{0,20000}\Z")
 
 # End of a match in the text, and its numbers: two of a point, four of a box.
@@ -167,7 +167,7 @@ def _place_of(sides: Mapping[str, float]) -> Iterator[tuple[float, ...]]:
         yield sides["x1"], sides["y1"]
 
 
-# If several forms end at the same position, the last one counts: a box includes its second corner.
+# If several forms end at the same position, the last form counts, because a box includes its second corner.
 _BOX_FORMS: Final[tuple[Callable[[str], Iterator[Found]], ...]] = (
     lambda text: _matches(text, _BOXES),
     _corners,

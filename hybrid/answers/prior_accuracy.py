@@ -17,8 +17,8 @@ from typing import Final
 
 from hybrid.core.types import Kind, Prompt
 
-# Default for routes without a published row: (accuracy - chance) / (1 - chance), the mean over the tasks whose labels
-# have not been corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
+# Default for routes without a published row. It is the mean of (accuracy - chance) / (1 - chance) over the tasks whose
+# labels have not been corrected since (Fu et al., ECCV 2024, arXiv:2404.12390, Table 1).
 ABOVE_CHANCE: Final = 0.195
 # Chance of an answer without given options (a number, parts of an image): small, but not below the chance of guessing
 # a small number.

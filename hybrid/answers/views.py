@@ -117,8 +117,8 @@ def official_views(text: str) -> Parsed[Views]:
     """Read the parts in `text` like the released code (`format_data4zooming_qa`).
 
     Full stops count as commas; a piece counts only if its very first character is a digit, so "1, 2" gives {1}. There
-    is no range check. An empty set means only the full image. None if the released code stops with an error: for a
-    piece such as "1 and 3", or the word "lower".
+    is no range check. An empty set means only the full image. The result is None if the released code stops with an
+    error, as it does for a piece such as "1 and 3", and for the word "lower".
     """
     views: set[int] = set()
     for piece in text.replace(".", ",").split(","):
@@ -134,13 +134,13 @@ def official_views(text: str) -> Parsed[Views]:
 
 
 def official_continue(text: str) -> bool:
-    """Return whether the released code continues; only exactly "no", in any case, stops it ("No." continues)."""
+    """Return whether the released code continues: it stops only at exactly "no" in any case ("No." continues)."""
     return text.lower() != "no"
 
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """A step of the mixed dialogue; a field that is missing in the reply is None, "none" is the empty set.
+    """A step of the mixed dialogue. A field that the reply lacks is None; the word "none" gives the empty set.
 
     `part` are the parts to zoom into (first step), `keep` the zoomed parts to keep and `shift` the other parts to
     look at (second step), all numbers 1 to n. Raises `ValueError` unless at least one field is given.
@@ -158,7 +158,7 @@ class ViewPlan:
 def _field(value: object, n: int) -> Views | None:
     """Return the parts that a JSON value names, such as "1, 3", 2 or [1, "3"]; the empty set for "none", "" or null.
 
-    None for any other value, and for a number that is not a part (1 to n).
+    The result is None for any other value, and for a number that is not a part (1 to n).
     """
     items: list[object] = value if isinstance(value, list) else [value]
     parts: set[int] = set()
@@ -175,7 +175,7 @@ def _field(value: object, n: int) -> Views | None:
 
 
 def parse_view_plan(text: str, n: int = 4) -> Parsed[ViewPlan]:
-    """Read the plan from the JSON object in any text; None without an object or with a malformed field."""
+    """Read the plan from the JSON object in any text; None if there is no object, or if a field is malformed."""
     clean = normalise(text)
     # Code fences and text around the object are removed.
     start, end = clean.find("{"), clean.rfind("}")

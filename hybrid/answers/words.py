@@ -1,4 +1,4 @@
-"""Parse a reply to a question for one or a few words, and compare it with the accepted answers.
+"""Parse a reply to a question that asks for one or a few words, and compare it with the accepted answers.
 
 Answers are compared as in VQA's evaluation (Antol et al., ICCV 2015; VQAEval.processPunctuation and
 processDigitArticle in github.com/GT-Vision-Lab/VQA, PythonEvaluationTools): without case, punctuation and the articles

@@ -50,7 +50,7 @@ def _other_word(text: str, *word_lists: dict[YesNo, str]) -> YesNo | None:
     return next((w for words in word_lists for w in _WORDS if re.fullmatch(rf"(?:{_OF})?(?:{words[w]})", low)), None)
 
 
-# `It is not false.`, `That isn't true.`
+# Denied verdicts: `It is not false.`, `That isn't true.`
 _DENIED: Final = re.compile(
     r"(?:it|that|this|the statement)(?:'s not| is not| isn't) (?:(false|wrong|incorrect|untrue)|true|correct|right)"
 )
@@ -66,7 +66,7 @@ def only_word(text: str) -> YesNo | None:
 
 
 def first_clause(text: str) -> YesNo | None:
-    """Read the text before the first full stop, and in it before the first comma, as the word (MVP-Bench's rule)."""
+    """Read the text before the first full stop, cut at its first comma, as the word (MVP-Bench's rule)."""
     clause = re.split(r"[,、]", re.split(r"[.。]", text, maxsplit=1)[0], maxsplit=1)[0]
     return _word(clause) or _other_word(clause, _CLEAR)
 

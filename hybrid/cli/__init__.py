@@ -39,19 +39,19 @@ EMPTY = re.compile(r"(--[a-z-]+)=")
 
 
 class Commands(click.Group):
-    """Finds a command in its file by name, so that `--help` imports none of them."""
+    """Finds a command in its file by name, so that `--help` imports no command."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the commands, in the order of a user's work."""
         return list(COMMANDS)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the words of the command line. An empty word is a `UsageError`: a shell variable is not set."""
+        """Parse the command line. Raises `UsageError` for an empty word, which is usually an unset shell variable."""
         refuse_empty(args)
         return super().parse_args(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that word."""
+        """Return the command with this name."""
         if cmd_name not in COMMANDS:
             return None
         command = load("hybrid.cli", cmd_name)
@@ -125,9 +125,9 @@ def misspelt(environment: Iterable[str]) -> Iterator[str]:
 def main() -> None:
     """Run the program and exit.
 
-    An error of hybrid or of the system (an unreadable file, a full disk) is one line on stderr and exit code 2. A
-    defect is a traceback and exit code 1. An interruption has exit code 130, a closed output pipe 141. No output shows
-    a secret.
+    An error of hybrid or of the system (an unreadable file, a full disk) prints one line on stderr and has exit code 2.
+    A defect prints a traceback and has exit code 1. An interruption has exit code 130, a closed output pipe 141. No
+    output shows a secret.
     """
     # Imported objects persist, so collecting garbage after every 700 new objects would only slow down the start.
     gc.set_threshold(GARBAGE_AFTER)
@@ -136,7 +136,7 @@ def main() -> None:
     if Path(ENV_FILE).is_file():
         _load_keys()
     if os.environ.get(COMPLETE):
-        # The shell requests completions. Click writes names only, as bytes, and exits.
+        # The shell requests completions: Click then writes only names, as bytes, and exits.
         with quietly():
             cli(prog_name="hybrid", complete_var=COMPLETE)
     with _guarded("stdout", needed=True), _guarded("stderr", needed=False), described_by(describer):
@@ -200,7 +200,7 @@ def _run_command() -> int:
         click.echo(f"hybrid: {_line_of(error)}", err=True)
         return 2
     except Exception as error:
-        # `Path.resolve` raises this for a link to itself; from Python 3.13 on it is an OSError.
+        # `Path.resolve` raises this error for a link to itself; from Python 3.13 on, it raises an OSError.
         if isinstance(error, RuntimeError) and str(error).startswith("Symlink loop from "):
             click.echo(f"hybrid: {error}", err=True)
             return 2
@@ -239,7 +239,7 @@ def _line_of_usage(error: click.ClickException) -> str:
 
 
 def _line_of(error: OSError) -> str:
-    """Return the file, the error and advice."""
+    """Return a line with the file, the error and advice."""
     if error.filename is not None and error.strerror:
         file = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
         return f"{file}: {error.strerror}{advice_on(error)}"
@@ -247,9 +247,9 @@ def _line_of(error: OSError) -> str:
 
 
 def _skip_last_collection() -> None:
-    """Keep the interpreter from collecting all imported objects at exit: 0.4 s of CPU after a run, for LangGraph.
+    """Keep the interpreter from collecting all imported objects at exit: with LangGraph this takes 0.4 s of CPU.
 
-    Not with PyTorch, because nanobind, with which parts of it are bound, reports all that is not collected as leaks.
+    With PyTorch this is not done: its bindings by nanobind report every object that is not collected as a leak.
     """
     if "torch" not in sys.modules:
         gc.freeze()

@@ -46,15 +46,15 @@ class ConfigFile:
     is_manifest: bool = False
 
 
-# For a command without `--config`.
+# The configuration of a command without `--config`.
 NO_FILE = ConfigFile(Path(), {})
 
 
 def open_config(path: Path) -> ConfigFile:
-    """Read a configuration, and search the folders of plug-ins that it names, which its other options may need.
+    """Read a configuration, and add its plug-in folders to the search path, because its other options may need them.
 
     Raises:
-        UsageError: as `read_config`, or a folder cannot be searched.
+        UsageError: as for `read_config`, or a folder cannot be searched.
         DataError: a damaged manifest.
     """
     file = read_config(path)
@@ -153,7 +153,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
     for word, node, in_matrix in rows:
         field = _field(word, node)
         key = field.option.key
-        # Of a mapping, some keys may vary.
+        # In a mapping, some keys may vary while others are fixed.
         if key in axes or (key in fixed and not (in_matrix and field.is_pairs)):
             raise UsageError(f"{node.where}: {word}: given twice")
         # A list of solvers belongs to one run, which compares them; for an option with a single value, a list defines
@@ -240,7 +240,7 @@ def _single_value(field: OptionField, node: Node) -> str:
 
 
 def _kind(field: OptionField) -> str:
-    """Return the form of one value of an option without a list of words, for an error."""
+    """Describe, for an error, the values of an option that has no list of words."""
     if is_path(field):
         return "a path"
     if field.type is int and field.option.form != "GB":

@@ -1,4 +1,4 @@
-"""The options of a run on the command line, made from its fields, and the runs that they and `--config FILE` define.
+"""Adds the options of a run to a command, and makes the runs that these options and `--config FILE` define.
 
 @click.command("run", cls=Configured, params=[BENCHMARK_ARGUMENT, *run_options()])
 def command(**options):

@@ -110,7 +110,7 @@ RUNS = Path("runs")
 
 
 def completing(candidates: Callable[[], Iterable[str]], *, comma_separated: bool = False) -> Completer:
-    """Complete one of the known words; with `comma_separated`, after the words already typed: `A,B`."""
+    """Return a completer of the known words; with `comma_separated`, it completes the last word of a list: `A,B`."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
         prefix, comma, _ = typed.rpartition(",") if comma_separated else ("", "", "")
@@ -127,7 +127,7 @@ tools, tool_lists = completing(lambda: names("tools")), completing(lambda: names
 
 
 def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem[str]]:
-    """Complete the runs in the default folder, newest first, else files."""
+    """Complete the runs in the default folder, newest first; if there are none, complete files."""
     folders = [path.parent for path in RUNS.glob(f"*/{MANIFEST}")]
     youngest = sorted(folders, key=lambda path: (-path.stat().st_mtime, path))
     return completing(lambda: map(str, youngest))(context, parameter, typed) or [CompletionItem(typed, type="file")]

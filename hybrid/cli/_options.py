@@ -32,7 +32,7 @@ COMPLETIONS: Final = {"--solver": types.solver_lists, "--tools": types.tool_list
 
 
 class FieldOption(click.Option):
-    """The option of a field: its value is read as that of a file or of Python."""
+    """The click option of a field; its value is read in the same way as a value from a file or from Python."""
 
     def __init__(self, *args: Any, field: OptionField, group: Group | Literal[""] = "", **more: Any) -> None:
         super().__init__(*args, **more)
@@ -51,7 +51,7 @@ class FieldOption(click.Option):
         try:
             return read_values(self.field, items) if items or self.field.is_pairs else self.field.default
         except ValueError as error:
-            # Click would name the variable too, which these options do not read.
+            # Click would also name the environment variable, which these options do not read.
             hint = " / ".join(f"'{name}'" for name in self.opts) if self.group else None
             raise click.BadParameter(str(error), ctx, self, hint) from error
 
@@ -206,7 +206,7 @@ LOGGING = ("verbose", "quiet", "debug")
 
 @contextmanager
 def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
-    """Show the log records of the `with` block as the three options require.
+    """Show the log records of the `with` block as `verbose`, `quiet` and `debug` require.
 
     Raises `UsageError` if the options contradict each other.
     """
@@ -220,7 +220,7 @@ def set_up_notes(*, verbose: bool, quiet: bool, debug: bool) -> Iterator[None]:
 
 
 def logging_options_of(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the three options to a command, and apply them to logging while it runs."""
+    """Add `--verbose`, `--quiet` and `--debug` to a command, and apply them to logging while it runs."""
 
     @functools.wraps(command)
     def with_logging(*args: Any, verbose: bool, quiet: bool, debug: bool, **options: Any) -> int:
@@ -242,7 +242,7 @@ def _look(context: click.Context, _parameter: click.Parameter, places: tuple[Pat
         add_search_path(places, PATH.name)
 
 
-# Applied before other options are parsed, for the rest of the process; the registry reads the variable.
+# This option is applied before other options are parsed, for the rest of the process; the registry reads the variable.
 path_option = shared_option("path", is_eager=True, expose_value=False, callback=_look, envvar=None)
 
 

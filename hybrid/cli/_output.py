@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FAILED_SHOWN = 20
 # The output formats for a terminal.
 PAINTED: Final = ("text", "narrow")
-# The words for generated questions as a part of a head, which may be wrapped at any blank.
+# Matches the words for generated questions in the head of an output; the head may be wrapped at any blank.
 _IN_HEAD: Final = re.compile(r"(?<=\|)(\s+(?:and\s+)?)(generated\s+questions)(?=\s+\|)")
 
 
@@ -59,7 +59,7 @@ def print_failures(lines: Sequence[str]) -> None:
 
 
 def redact_logs() -> None:
-    """Redact every log record of this process from now on, with its traceback; only a program may do so."""
+    """Redact every log record of this process from now on, with its traceback. Only programs may call this."""
     make = logging.getLogRecordFactory()
     if getattr(make, "redacts", False):
         return

@@ -66,7 +66,7 @@ class Bars:
     def watch(self, solver: str, so_far: Progress) -> None:
         """Show the solver's usage and failures next to its bar."""
         self._beside = format_usage(so_far)
-        # The end of a question refreshes the bar, but none ends while the run waits for batches.
+        # The end of a question refreshes the bar, but no question ends while the run waits for batches.
         waits, self._waits = self._waits, so_far.waits
         self._set_beside(refresh=waits != so_far.waits)
 

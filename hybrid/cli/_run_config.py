@@ -39,7 +39,7 @@ def settings_of(options: Mapping[str, Any]) -> ModelSettings:
 
 
 def config_of(values: Mapping[str, Any], recorded: Mapping[str, Json] | None = None) -> RunConfig:
-    """Make a `RunConfig` from the values of its fields, and the benchmark, which may be the path of questions.
+    """Make a `RunConfig` from the values of its options; the value of `benchmark` may be the path of questions.
 
     Args:
         values: by key of the option, as `read_values` returns them; others are ignored.
@@ -147,7 +147,7 @@ def _setting_values(field: OptionField) -> tuple[str, ...]:
 
 
 def _read_setting(key: str, text: str) -> Any:
-    """Return the value of a setting. Raises `UsageError` for one that does not fit."""
+    """Return the value of a setting. Raises `UsageError` for a value that does not fit."""
     field = SETTINGS[key]
     # A price has a unit, and more forms than the list of settings shows.
     is_price = field.type is Price
@@ -181,7 +181,7 @@ def _refuse_budget(values: Mapping[str, Any], reason: str) -> None:
 
 
 def is_path(word: str) -> bool:
-    """Return whether the word is a path: no benchmark's name, and it exists or has a separator or a table's ending."""
+    """Return whether the word is a path: it names no benchmark, and exists or has a separator or a table's suffix."""
     from hybrid.plugins.registry import names
 
     if word in names("hybrid.benchmarks"):

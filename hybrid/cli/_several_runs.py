@@ -1,4 +1,4 @@
-"""Runs of one command, one or several under one budget: prepares, asks and shows them, and returns the exit code.
+"""Prepares and asks the runs of one command, one or several under one budget, shows them, and returns the exit code.
 
 Every run is an ordinary one: in the folder derived from its configuration, or in --out, named after its choices. In a
 matrix, a solver whose answers do not depend on the differences between two runs is asked only in the first of these
@@ -175,7 +175,7 @@ def _print_stop(results: AskedRuns, runs: int) -> None:
 def _ask(run: ResolvedRun, meter: RunMeter, results: AskedRuns, name: str, place: str) -> None:
     """Ask one run until it is complete."""
     if name:
-        # Imported here because scoring loads numpy, which a run of a model alone does not need.
+        # Import here, because scoring loads numpy, which a run of a model alone does not need.
         from hybrid.scoring.runs import refuse_hidden
 
         refuse_hidden(run.benchmark, run.mounted.source.split)
@@ -206,7 +206,7 @@ def estimated(runs: Mapping[str, RunConfig], resolve: Callable[..., ResolvedRun]
     return {name: asyncio.run(estimate(resolve(config, dry=True))) for name, config in runs.items()}
 
 
-# A matrix
+# Runs of a matrix
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ class _Planned:
 
     @property
     def label(self) -> str:
-        """Its choices, and the folders of solvers asked elsewhere."""
+        """The run's choices, and the folders of solvers that other runs ask."""
         return "; ".join((self.options.label, *(f"{name} is in {folder}" for name, folder in self.elsewhere.items())))
 
     def as_json(self, results: AskedRuns) -> Json:
@@ -258,7 +258,7 @@ def run_matrix(runs: Sequence[RunOptions], options: Mapping[str, Any]) -> int:
     from hybrid.scoring.runs import refuse_hidden
 
     plan: list[_Planned] = []
-    # The folder of each solver's answers, by the digest of everything that they depend on.
+    # Maps the digest of everything on which a solver's answers depend to the folder with these answers.
     first: dict[str, Path] = {}
     for run_options in runs:
         tell(f"checking run {len(plan) + 1} of {len(runs)}: {run_options.label}")

@@ -1,10 +1,10 @@
-"""The values of all options, from every source: what a caller gives, a file, the environment, else the default.
+"""The values of all options: from the caller, else from a file, the environment or the default.
 
     (run,) = read_runs({"benchmark": "blink", "limit": 5}, open_config(Path("run.yaml")))
     run.values["limit"]             # the value of each option by its key
     run.recorded                    # the options as used, for the manifest: {"benchmark": "blink", "limit": 5, ...}
 
-What is given overrides the file, and the file overrides the environment. In a mapping, a key overrides the same key.
+What is given overrides the file, and the file overrides the environment. Mappings are merged key by key.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RunOptions:
 
     # The value of every option, by key.
     values: Mapping[str, Any]
-    # The options as used, by long name: those that are given, or set by a file or the environment; no defaults.
+    # The options that the caller, a file or the environment sets, by long name; without defaults.
     recorded: Mapping[str, Json]
     # What distinguishes the run from the others that a file defines.
     distinguishing: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
         if file is not NO_FILE and values[BENCHMARK] is None:
             raise UsageError(f"--config {file.path}: {BENCHMARK}: null in a list: write a name or a path")
         distinguishing |= {FIELDS[key].option.long: _value_label(key, texts[key]) for key in axes if len(axes[key]) > 1}
-        # If what is given overrides every difference between two choices, they are the same run.
+        # If the given options override every difference between two choices, both are the same run.
         if (signature := json.dumps(recorded)) not in runs:
             name = _folder_name(distinguishing, names) if distinguishing else ""
             runs[signature] = RunOptions(values, recorded, distinguishing, name)
@@ -86,14 +86,14 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
 
 
 def _benchmarks(given: object) -> list[str]:
-    """Return the benchmarks in `A,B`; a single empty name if there is only one, or a path with a comma."""
+    """Return the benchmarks in `A,B`; for a single benchmark, or a path with a comma, return one empty name."""
     several = isinstance(given, str) and not Path(given).exists()
     names = list(dict.fromkeys(name.strip() for name in str(given).split(","))) if several else []
     return names if len(names) > 1 else [""]
 
 
 def _value_label(key: str, texts: Sequence[str]) -> str:
-    """Return the choice of an option's value, for a label."""
+    """Return the text of an option's value for a label."""
     return ("on" if texts else "off") if FIELDS[key].is_flag else "+".join(texts) or "default"
 
 
@@ -115,7 +115,7 @@ def resolve(
     Args:
         given: values by key.
         texts: the file's values by key, as texts.
-        environment: whether variables count; they do not beside the manifest of a run, which defines all options.
+        environment: whether variables count. With the manifest of a run, which defines all options, they do not.
 
     Raises:
         UsageError: a value of the environment that does not fit, or weights of a tool given twice.
@@ -138,7 +138,7 @@ def resolve(
 
 
 def read_option(option_field: OptionField, items: Sequence[object], source: str = "") -> Any:
-    """Return the value of a field, as `read_values`. Raises `UsageError` for a value that does not fit."""
+    """Return the value of a field, like `read_values`. Raises `UsageError` for a value that does not fit."""
     try:
         return read_values(option_field, items)
     except ValueError as error:
@@ -153,7 +153,7 @@ def _merge(option_field: OptionField, below: Any, override: Any) -> Any:
 
 
 def value_of_environment(option_field: OptionField, values: Mapping[str, Any]) -> str | None:
-    """Return the value of the environment variable that applies to a run; None if none does.
+    """Return the value of the environment variable that applies to a run, or None.
 
     The variable for `--data` contains the benchmark's name; for that of `--base-url` see `base_url_of_environment`.
 

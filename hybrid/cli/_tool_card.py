@@ -205,7 +205,7 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
 
 def _here(tool: Tool, backend: BackendCard) -> str:
     """Return whether the default weights on this machine can be loaded, as text."""
-    # This downloads nothing.
+    # Download nothing here.
     from hybrid.core.errors import WeightsError
     from hybrid.plugins.weights import missing_library, weights_of
 
@@ -223,7 +223,7 @@ def _needed(needs: Sequence[Need]) -> str:
 
 
 def _reliability(backend: BackendCard) -> str:
-    """Return one line per bin."""
+    """Return a line for each bin of a backend's reliability."""
     bins = backend.reliability
     if not bins:
         return "not measured"

@@ -110,7 +110,7 @@ def fetch(
         if not _loads(tool):
             raise UsageError(f"{tool.card.name} loads no weights of its own")
     _refuse_absent_folders(pinned.values())
-    # By default, all tools whose learned backend has weights to load.
+    # By default, fetch the weights of all tools whose learned backend loads some.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
         try:
             fetched += _brought(tool, request)
@@ -146,7 +146,7 @@ def _brought(tool: Tool, request: _Wanted) -> list[FoundWeights]:
     A dry run only prints the facts, and returns no weights.
 
     Raises:
-        WeightsError: they are missing, cannot be downloaded or fail a known answer.
+        WeightsError: the weights are missing, cannot be downloaded or fail a known answer.
     """
     from hybrid.plugins.weights import weights_in_use, weights_of, weights_sha256
 

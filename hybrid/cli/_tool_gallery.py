@@ -91,7 +91,7 @@ def gallery(
     from hybrid.core.files import write_atomic
     from hybrid.serving.service import CachedTools
 
-    # Only regular files: reading a pipe would block.
+    # Use only regular files, because reading a pipe would block.
     sources = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     if not sources:
         raise UsageError(f"{folder} contains no image ({', '.join(SUFFIXES)})")

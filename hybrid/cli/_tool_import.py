@@ -162,7 +162,7 @@ def _load(file: Path) -> Any:
             return load_file(file)
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:
-        # Compared by name, because nothing here may import the module that runs code from a file.
+        # Compare the error by name, because nothing here may import the module that runs code from a file.
         if type(error).__name__ == "UnpicklingError":
             global_name = re.search(r"GLOBAL ([\w.]+)", str(error))
             what = f" ({global_name[1]})" if global_name else ""

@@ -54,7 +54,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     option = "" if path is None else f" --path {shlex.quote(str(path))}"
     target = (folder or tools_folder) / f"{name}.py"
     test = (tools_folder.parent / "tests" / "tools" if folder is None else folder) / f"test_{name}.py"
-    # A tool with the name of one in the project would be ignored.
+    # A tool with the name of a tool of the project would be ignored.
     for place in (target.with_suffix(""), tools_folder / f"{name}.py", tools_folder / name):
         if place.exists():
             raise UsageError(f"{place} already exists")

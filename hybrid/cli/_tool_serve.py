@@ -71,7 +71,7 @@ def serve(
     except ImportError as error:
         raise UsageError(f"hybrid tools serve needs the package mcp: {install_extra('mcp')} ({error})") from error
     refuse_absent(device)
-    # Isolated, so that a crashing tool fails the call and not the server.
+    # Isolate the tools, so that a crash of a tool fails its call and not the server.
     service = ServiceOptions(backend=backend, weights=weight_options, device=device, isolated=True)
     with closing(Toolbox.of(selected, service, None if folder is None else Folder(folder))) as toolbox:
         serve_mcp(toolbox, (port or 0) if http else None)

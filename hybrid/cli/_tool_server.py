@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 POLL_S = 0.2
 # Seconds that a server has to end before it is killed.
 END_S = 10.0
-# Lines of the log in an error.
+# Number of lines of the log that an error shows.
 LOG_LINES = 5
 
 
@@ -239,7 +239,7 @@ def down() -> int:
 
 
 def _ends(process: int) -> bool:
-    """Wait for a server to end; return whether it did in time."""
+    """Wait for a server to end; return whether it ended in time."""
     from hybrid.serving.tool_server.address import listening_process
 
     until = time.monotonic() + END_S

@@ -126,7 +126,7 @@ def _ignored_options(context: click.Context) -> list[str]:
 
 
 def _ask_runs(plan: Ablation, notes: tuple[str, ...], config: RunConfig, options: Mapping[str, Any], form: str) -> int:
-    """Ask the open questions of every run and print all; with `dry_run` print the estimates."""
+    """Ask the open questions of every run and print all results; with `dry_run` print the estimates."""
     from hybrid.running.ablation import FULL
     from hybrid.running.cost_estimate import ManyEstimate
 

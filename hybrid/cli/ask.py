@@ -21,7 +21,7 @@ from hybrid.display.notes import tell
 if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
 
-# Shown by `--help-all` only.
+# Options that only `--help-all` shows.
 RARE: Final = ("setting", "backend", "weights", "tool_output", "max_turns", "max_tokens", "path", "kind")
 PAGE_FILE: Final = "answer.html"
 

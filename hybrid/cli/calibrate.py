@@ -1,4 +1,4 @@
-"""`hybrid calibrate`: measures the reliability of each tool, out of fold by question."""
+"""`hybrid calibrate`: measures the reliability of each tool, cross-validated over folds of questions."""
 
 from __future__ import annotations
 

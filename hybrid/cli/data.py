@@ -147,7 +147,7 @@ def _write_replies(benchmark: Benchmark, data: Path, folder: Path, period: int) 
 
 
 def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...]) -> dict[str, int | None]:
-    """Return the number of questions of each task from the card, which has only those of the first split.
+    """Return the number of questions of each task from the card, which states only the numbers of its first split.
 
     The number is None if it is unknown.
     """

@@ -102,7 +102,7 @@ def command(run: Path, form: str, out: Path, as_json: bool, **format_options: An
     for sentence in exported.conclusion:
         tell(sentence.text)
     if as_json:
-        # The files and, for formats of conversations, the number of rows written, and of rows left out by reason.
+        # Formats of conversations also have the number of rows written, and of rows left out by reason.
         counts = {} if output.rows is None else {"rows": output.rows, "left_out": dict(output.left_out)}
         click.echo(
             json.dumps(

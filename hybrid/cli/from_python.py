@@ -106,7 +106,7 @@ def _run(
 
 @contextmanager
 def _notes_and_tools(options: Mapping[str, object], objects: Objects) -> Iterator[None]:
-    """Show notes as the options require, and describe tools in another process, unless a tool is an object of this."""
+    """Show notes as the options require; describe tools in another process, unless Python code passed a tool object."""
     levels = {name: bool(options.get(name)) for name in LOGGING}
     with set_up_notes(**levels), nullcontext() if objects.tools else described_by(ProcessDescriber):
         yield
@@ -249,7 +249,7 @@ def resolve(benchmark: str, options: Mapping[str, object]) -> RunOptions:
 
 
 def _refuse_unknown(options: Iterable[str], function: str, parameters: Collection[str] = ()) -> None:
-    """Raise `UsageError` for a keyword that is no option; the function's own parameters may be suggested."""
+    """Raise `UsageError` for a keyword that is not an option; the function's own parameters may be suggested."""
     for keyword in options:
         if keyword not in KEYWORDS:
             hint = did_you_mean(keyword, [*KEYWORDS, *parameters])

@@ -45,7 +45,7 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     from hybrid.running.model_check import check_model
 
     given = given_options(context)
-    # This command has no `--device`, so a wrong value of its variable is no error here.
+    # This command has no `--device`, so a wrong value of HYBRID_DEVICE is no error here.
     settings = settings_of(resolve({**given, "model": model, "device": CPU})[0])
     checked = asyncio.run(check_model(model, settings, ImageStore(home() / "images")))
     solvers = "controller,mllm" if checked.calls else "mllm"

@@ -76,7 +76,7 @@ def command(
     if discordant is None and measured is not None:
         share, whose = max(measured, abs(difference or 0.0)), f"with tools or without, in {where}"
     if difference is None:
-        # Rounded up, so that the printed difference can really be detected.
+        # Round up, so that the printed difference can really be detected.
         size = math.ceil(detectable_difference(design, share, power, level) * 1000) / 1000
         click.echo(f"a difference of {size:.3f}")
     else:

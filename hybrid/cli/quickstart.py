@@ -35,7 +35,7 @@ BATCH = 8
 
 
 BENCHMARK = "blink"
-# The sentences of the conclusion that are printed, by the first word of their case.
+# First words of the ids of the conclusion's sentences that are printed.
 SENTENCES = ("nothing", "gain", "specialists", "content")
 # A small study of a provider's model on generated questions, which needs only the key.
 KEY = "OPENAI_API_KEY"
@@ -82,7 +82,8 @@ def command(limit: int, **options: Any) -> int:
         "overlays": True,
     }
     config = config_of(*resolve(given, environment=False))
-    # Earlier versions gave the model no seed and the tools the CPU, and their folders are resumed.
+    # Earlier versions set no seed for the model and the CPU as the device of the tools. Keep both, so that their
+    # folders can be resumed.
     config = replace(
         config,
         model_settings=replace(config.model_settings, seed=None),
@@ -138,7 +139,7 @@ def next_command() -> str:
 def trained_matcher(run: Path) -> OverviewSection | None:
     """Run the installed trained matcher on one question of a run; return its output with the drawing.
 
-    None if it is not installed, or if no question of the run is about correspondence.
+    The result is None if the matcher is not installed, or if no question of the run is about correspondence.
     """
     from hybrid.benchmarks.base import show
     from hybrid.config import ServiceOptions
@@ -161,7 +162,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     assert isinstance(question, Question)  # noqa: S101 - generated questions are never broken
     images = show(question.images)
     cached = open_cache()
-    # The weights in the package are compared with the published weights.
+    # Known answers are not checked here, because the weights in the package are compared with the published weights.
     options = ServiceOptions("learned", unchecked=True, pictures="png")
     with closing(CachedTools(cached.store, cached, options)) as service:
         finding = asyncio.run(service.call(tool, tool.parse({}), images))

@@ -82,7 +82,7 @@ def run_config(words: tuple[str, ...]) -> Any:
 
 
 async def serve(rollouts: Rollouts, out: IO[str]) -> None:
-    """Answer the requests on stdin until it ends; several at a time."""
+    """Answer the requests on stdin until it ends, several at a time."""
 
     async def respond(request: Mapping[str, Any]) -> None:
         try:

@@ -81,7 +81,7 @@ def command(**options: Any) -> int:
       hybrid run --config runs/blink-gpt-4o-1a2b3c4d5e --model openai:gpt-4.1
     """
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
-        # A first message before slow imports; only in a terminal, not in a log.
+        # Print a first message before slow imports, but only in a terminal, not in a log.
         click.echo(f"{options['benchmark']}: making ready ...", err=True)
     runs = runs_of(click.get_current_context())
     if len(runs) > 1:

@@ -108,7 +108,7 @@ def command(form: str | None, **options: Any) -> int:
     return ask_cells(cells, config, options, partial(_print_study, form, options["tables"]))
 
 
-# A study varies the form of tools itself.
+# A study sets the form of tool outputs itself.
 command.params += lacking_options(command, "config", "tool_output", "show")
 
 
@@ -157,7 +157,7 @@ def ask_cells(cells: Sequence[PlannedRun], config: RunConfig, options: Mapping[s
 
 
 def _unanswerable(report: ComparisonReport) -> Iterator[str]:
-    """Yield the questions that failed permanently, as those that a recording lacks; others are asked again."""
+    """Yield the questions that failed permanently, such as those that a recording lacks; others are asked again."""
     from hybrid.core.types import Outcome
 
     for solver in report.solvers:
@@ -167,7 +167,7 @@ def _unanswerable(report: ComparisonReport) -> Iterator[str]:
 
 
 def _missing_pictures_reason(cell: PlannedRun, run: RunFolder, solver: str) -> str:
-    """Return why a cell cannot show the tool output of the main run in its form; empty if it can."""
+    """Return why a cell cannot show the main run's tool output in its own form; empty if it can."""
     from hybrid.scoring.attempt_facts import lacks_pictures, questions_with_pictures
 
     if lacks_pictures(run, solver):

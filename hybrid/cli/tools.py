@@ -154,9 +154,9 @@ def run_(
 
 
 def _write_pictures(finding: Finding, cache: FindingCache, path: Path) -> None:
-    """Write the first picture to `path`, further pictures beside it with a number.
+    """Write the first picture to `path`, and further pictures next to it under numbered names.
 
-    Raises `UsageError` if there is none.
+    Raises `UsageError` if the output has no picture.
     """
     if not finding.images:
         raise UsageError("--picture: this output has no picture")

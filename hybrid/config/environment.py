@@ -19,7 +19,7 @@ class Variable:
     """An environment variable that the project reads."""
 
     name: str
-    # Its content, and the default if it is not set.
+    # The variable's content, and the default if it is not set.
     about: str
 
 

@@ -24,9 +24,9 @@ from hybrid.core.types import Json
 CPU: Final = "cpu"
 # CUDA if torch sees a GPU. Checking requires importing torch, so only the first learned backend checks.
 AUTO: Final = "auto"
-# Seconds for which a batch waits for requests that are being decoded.
+# Seconds for which a batch waits for requests whose images are being decoded.
 COMING_WAIT_S = 0.25
-# Limit in seconds for loading weights, longer than a slow disk takes; all tools on the device wait meanwhile.
+# Limit in seconds for loading weights; even a slow disk takes less. All tools on the device wait during loading.
 LOAD_S = 300.0
 MAX_THREADS = 16
 
@@ -133,7 +133,8 @@ class ModelSettings:
         return self.keep_images if not word else KEPT[word] if word in KEPT else int(word)
 
 
-# The limits that `--model-arg image_limits` accepts; 0 if unknown (`hybrid/models/picture_limits.py`).
+# Names of the limits that `--model-arg image_limits` accepts; 0 stands for an unknown limit
+# (`hybrid/models/picture_limits.py`).
 IMAGE_LIMITS: Final = (
     *("least_side", "most_ratio", "most_side", "most_pictures", "many", "most_side_of_many"),
     *("most_bytes", "most_request_bytes"),
@@ -141,7 +142,7 @@ IMAGE_LIMITS: Final = (
 
 
 def read_image_limits(text: str) -> dict[str, int]:
-    """Parse limits such as `least_side:28,most_ratio:200`. Raises `UsageError` for another form or name."""
+    """Parse limits such as `least_side:28,most_ratio:200`. Raises `UsageError` for another form or an unknown name."""
     limits: dict[str, int] = {}
     for part in filter(None, text.split(",")):
         name, _, number = part.strip().partition(":")
@@ -169,7 +170,7 @@ def parse_model_args(items: Sequence[str]) -> ModelSettings:
 def read_model_args(
     fields: Sequence[OptionField], arguments: Mapping[str, str]
 ) -> tuple[dict[tuple[str, ...], Any], dict[str, Json]]:
-    """Return the values of fields by path, and the other values, which are passed to the provider, by key.
+    """Return two mappings: the values of fields by path, and all other values by key, which are passed to the provider.
 
     Raises:
         UsageError: a value that does not fit.
@@ -264,9 +265,10 @@ class ServiceOptions(BackendChoice):
         "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
         1.0,
     )
-    # Seconds for which a batch that is not full waits for requests that are being decoded.
+    # Seconds for which a batch that is not full waits for requests whose images are being decoded.
     coming_s: float = COMING_WAIT_S
-    # Threads that decode, draw and encode for a learned tool, and run the weight-free ones: a GPU needs many.
+    # Number of threads that decode, draw and encode for learned tools, and run weight-free tools. A GPU needs many
+    # threads to stay busy.
     threads: int = max(1, min(MAX_THREADS, os.cpu_count() or 1))
     # Run tools that are files of `tools/` in a worker process, which is killed and restarted if one of them hangs,
     # crashes or leaks (`hybrid/serving/supervisor.py`). The following fields apply only to such a process.
@@ -279,7 +281,7 @@ class ServiceOptions(BackendChoice):
         "How long a tool's weights may take to load; the run goes on without a tool that takes longer.",
         LOAD_S,
     )
-    # Longest time without a sign of life: a tool that blocks the interpreter stops all others.
+    # Longest time without a heartbeat: a tool that blocks the interpreter stops all others.
     silence_s: float = 30.0
     # Seconds for which work continues after its last caller has left.
     grace_s: float = 10.0
@@ -289,9 +291,9 @@ class ServiceOptions(BackendChoice):
 
 @dataclass(frozen=True)
 class Limits:
-    """Budgets of a question. `turns` is per ask, everything else per question; None means no limit.
+    """Budgets of a question. `turns` counts per prompt, everything else per question; None means no limit.
 
-    `seconds` is running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
+    `seconds` is the running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
 
     tool_calls: int = LIMITS("--max-tool-calls N", "Tool calls per question.", 8, common=True, at_least=0)
@@ -305,7 +307,7 @@ class Limits:
 class Objects:
     """Objects that Python code passes in instead of naming them, each under its name in the run."""
 
-    # The LangChain chat model that `RunConfig.model` names; its identity is that under `model`.
+    # The LangChain chat model that `RunConfig.model` names. The identity of a run contains it under `model`.
     model: Any = None
     # Each is a `hybrid.solving.solver.Solver`.
     solvers: Mapping[str, Any] = field(default_factory=dict)

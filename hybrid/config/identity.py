@@ -50,7 +50,7 @@ def identity_of(config: RunConfig, facts: Mapping[str, Json]) -> dict[str, Json]
 def concerning(identity: Mapping[str, Json], concerns: Collection[Concern]) -> dict[str, Json]:
     """Return the part of an identity that can change the answers of a solver that depends on these `concerns`.
 
-    Facts about their tools are not part of an identity; they are recorded with each solver.
+    Facts about the tools of these solvers are not part of an identity; they are recorded with each solver.
     """
     kind: type = RunConfig
     of = {counts.key or name: counts.of for name, counts in counting(kind).items()}

@@ -27,7 +27,7 @@ class Node:
     """A value of the file, with its location."""
 
     value: Scalar | tuple[Node, ...] | dict[str, Node]
-    # `run.yaml, line 3`.
+    # Location for messages: `run.yaml, line 3`.
     where: str
     # A scalar as it is written: `1e3`, `off`.
     text: str = ""
@@ -103,5 +103,5 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
             nodes[key.value] = _from_yaml(loader, value, path)
         return Node(nodes, location)
     value = loader.construct_object(node)
-    # A date, for example, is a text here.
+    # A value of another type, such as a date, stays text.
     return Node(value if isinstance(value, Scalar) else node.value, location, node.value)

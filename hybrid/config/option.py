@@ -61,7 +61,7 @@ Identity = AffectsRunId | Literal["solvers", "no"] | None
 class Option:
     """The names and forms under which a field can be set from outside."""
 
-    # `--max-turns`, or a key if it has a `parent`.
+    # The option's flag, such as `--max-turns`; its key if it has a `parent`.
     name: str
     # `--help` shows the first sentence.
     help: str = ""
@@ -81,7 +81,7 @@ class Option:
     in_manifest: bool = True
     # Types that Python code may pass in addition to a name: `BaseChatModel`.
     python_type: str = ""
-    # The option whose KEY=VALUE words contain it.
+    # The option whose KEY=VALUE words contain this option.
     parent: Parent = ""
     # The word for None in a setting.
     unset: str = ""
@@ -114,7 +114,7 @@ def part(factory: Callable[[], T], *, identity: Identity, options: Mapping[str, 
     Args:
         factory: makes the default.
         identity: what the part contributes to the identity of a run.
-        options: for a group of options, those that its fields have here; None for their own.
+        options: for a group of options, those that replace its fields' own options; None to keep these.
     """
     return field(default_factory=factory, metadata={"option": options, "identity": identity})
 
@@ -144,7 +144,7 @@ OUTPUT: Final = OptionGroup("output")
 
 
 def setting(words: str, text: str, default: T, *, identity: Identity = None, **more: Any) -> T:
-    """Declare an option that is a key of `--setting KEY=VALUE`, from `KEY`, or `KEY METAVAR`."""
+    """Declare an option that is a key of `--setting KEY=VALUE`; `words` is `KEY` or `KEY METAVAR`."""
     return declare(setting_option(words, text, **more), default, identity)
 
 
@@ -190,7 +190,7 @@ class OptionField:
 
     @cached_property
     def is_pairs(self) -> bool:
-        """Whether it is a mapping, written as KEY=VALUE words."""
+        """Whether the value is a mapping, written as KEY=VALUE words."""
         return get_origin(self.type) is not None and issubclass(_class(self.type), Mapping)
 
     @cached_property
@@ -200,22 +200,22 @@ class OptionField:
 
     @cached_property
     def is_many(self) -> bool:
-        """Whether it has several values."""
+        """Whether the option takes several values."""
         return _class(self.type) is tuple
 
     @cached_property
     def is_negative(self) -> bool:
-        """Whether its flag disables: `--no-cache` sets `cache` to False."""
+        """Whether the option's flag disables: `--no-cache` sets `cache` to False."""
         return self.option.name.startswith("--no-")
 
     @cached_property
     def is_switch(self) -> bool:
-        """Whether it is set with the words `on` and `off`, because it is on by default."""
+        """Whether the option is set with the words `on` and `off`, because it is on by default."""
         return self.type is bool and self.default is True and not self.is_negative
 
     @cached_property
     def is_flag(self) -> bool:
-        """Whether it is set without a value."""
+        """Whether the option is set without a value."""
         return self.type is bool and not self.is_switch
 
     @cached_property
@@ -251,8 +251,8 @@ def _walk(
     Args:
         group: a dataclass.
         above: names of the fields that contain the group.
-        defaults: the group as its container has it by default.
-        overrides: options of the group's fields in this container; None for their own.
+        defaults: the default value of the group in its container.
+        overrides: options that replace those of the group's fields in this container; None to keep these.
         group_identity: the mark of the field that contains the group.
     """
     hints = get_type_hints(group)
@@ -279,7 +279,7 @@ def _class(hint: Any) -> type:
 
 
 def check_values(group: Any) -> None:
-    """Raise `UsageError` for a value in a group of options below the option's minimum, or not among its words."""
+    """Raise `UsageError` if a value in a group of options is below its option's minimum or not among its words."""
     kind: type = type(group)
     for option_field in _all_fields(kind):
         option, value = option_field.option, getattr(group, option_field.path[0])
@@ -303,5 +303,5 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def is_path(field: OptionField) -> bool:
-    """Return whether its values are paths."""
+    """Return whether the values of a field are paths."""
     return field.item_type is Path

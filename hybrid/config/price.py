@@ -24,7 +24,10 @@ class Price:
     written_usd: float | None = None
 
     def of(self, read: float, output: float, cached: float = 0.0, stored: float = 0.0) -> float:
-        """Return the cost in dollars; `cached` and `stored` (written to the cache) are part of `read`."""
+        """Return the cost in dollars of `read` input tokens and `output` output tokens.
+
+        `cached` tokens (read from the cache) and `stored` tokens (written to it) are part of `read`.
+        """
         cached_price = self.input_usd if self.cached_usd is None else self.cached_usd
         storing = self.input_usd if self.written_usd is None else self.written_usd
         new = (read - cached - stored) * self.input_usd

@@ -1,4 +1,4 @@
-"""The options of a run as one frozen value: each is declared once, with how it is set and whether it counts.
+"""The options of a run as one frozen value; each option states how it is set and if it is part of the identity.
 
     RunConfig("blink", data="sample", model="embedded", limits=Limits(turns=4))
 
@@ -146,8 +146,9 @@ class RunConfig:
         True,
         identity=AffectsRunId(of="model"),
     )
-    # How tools run. A tool's backend, weights, unchecked weights and precision count for the solvers that call it; the
-    # format of pictures counts for the run; the rest does not count.
+    # How tools run. Of these options, a tool's backend, weights, unchecked weights and precision are part of the
+    # identity of the solvers that call it; the format of pictures is part of the run's identity; the rest is part of
+    # neither.
     service: ServiceOptions = part(lambda: ServiceOptions(device=AUTO), identity=IDENTITY_OF_SOLVERS)
     tools: tuple[str, ...] = TOOLS(
         "--tools A,B",
@@ -281,7 +282,7 @@ class RunConfig:
         common=True,
         in_manifest=False,
     )
-    # Whether tool outputs are cached on disk; the results are the same.
+    # Whether tool outputs are cached on disk; the results are the same with and without the cache.
     cache: bool = TOOLS(
         "--no-cache",
         "Neither read nor write cached tool outputs.",
@@ -332,7 +333,7 @@ class RunConfig:
 
     @property
     def tracing(self) -> str | None:
-        """The name of a plug-in for spans: a word, or the ending of a file."""
+        """The name of the plug-in that records spans: a word, or the suffix of a file."""
         return None if self.trace is None else Path(self.trace).suffix.removeprefix(".") or self.trace
 
     @property

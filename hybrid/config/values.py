@@ -74,7 +74,7 @@ def check_whole(value: object, least: float | None) -> int:
 
 
 def check_amount(value: object, least: float | None = None) -> float:
-    """Return a finite number of at least `least`, or above 0: seconds, dollars or a share."""
+    """Return a finite number of seconds, dollars or a share: at least `least`, or above 0 if `least` is None."""
     try:
         number = float(str(value))
     except ValueError:
@@ -85,14 +85,14 @@ def check_amount(value: object, least: float | None = None) -> float:
 
 
 def check_device(value: object) -> str:
-    """Return `auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; whether it exists is checked when weights load."""
+    """Return `auto`, `cpu`, `mps`, `cuda` or `cuda:N,cuda:M`; whether the device exists is checked at loading."""
     if not DEVICE.fullmatch(str(value)):
         raise ValueError(f"{value!r} is not a device: write auto, cpu, mps, cuda or cuda:N,cuda:M.")
     return str(value)
 
 
 def check_address(value: object) -> str:
-    """Return `http://HOST[:PORT][/PATH]` or https; the host is not contacted."""
+    """Return an address `http://HOST[:PORT][/PATH]` or `https://...`; the host is not contacted."""
     try:
         parts = urlsplit(str(value))
         is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -104,7 +104,7 @@ def check_address(value: object) -> str:
 
 
 def check_plugin(value: object, noun: str, package: str = "") -> str:
-    """Return the name of a plug-in of the package, or of a solver, without importing it."""
+    """Return the name of a plug-in of `package`, or of a solver if `package` is empty, without importing it."""
     name, all_names = str(value), tuple(names(package) if package else solver_names())
     # The names of repetitions are rejected later, with an explanation.
     if name not in all_names and REPEAT not in name:
@@ -124,7 +124,7 @@ CHECKS: Final[Mapping[str, Callable[[object], Any]]] = {
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in `A,B`. Raises `ValueError` for an empty one."""
+    """Return the names in `A,B`. Raises `ValueError` for an empty name."""
     words = [word.strip() for word in text.split(",")]
     if "" in words:
         raise ValueError("a name is empty")
@@ -161,7 +161,7 @@ def read_values(field: OptionField, items: Sequence[object]) -> Any:
 
 
 def as_written(field: OptionField, value: Any) -> Json:
-    """Return a field's value in the notation of its option, as a file has it and a manifest records it."""
+    """Return a field's value in the notation of its option, as in a configuration file or a manifest."""
     if field.is_switch:
         return "on" if value else "off"
     if field.is_negative:
@@ -195,7 +195,10 @@ def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def merged_pairs(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
-    """Merge `KEY=VALUE` texts; those of `second` override. A key that is twice in `second` stays, as an error."""
+    """Merge `KEY=VALUE` texts; those of `second` override those of `first`.
+
+    A key that occurs twice in `second` stays, so that it is reported as an error.
+    """
     keys = {text.partition("=")[0] for text in second}
     return (*(text for text in first if text.partition("=")[0] not in keys), *second)
 

@@ -23,7 +23,7 @@ Pictures = Literal["auto", "png"]
 # The engine that uses the process of the run itself.
 LOCAL: Final = "local"
 Parse = Literal["official", "strict"]
-# The parts of a tool output that a model is shown.
+# The parts of a tool output that a model gets.
 Show = Literal["text", "image", "both"]
 # The form in which a model gets a prompt's images (`hybrid/solving/images.py`).
 ImageForm = Literal["separate", "concat", "caption", "none"]

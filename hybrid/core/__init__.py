@@ -1,1 +1,1 @@
-"""Types, messages, images, coordinates, errors and files that all other packages use and that import none of these."""
+"""Types, messages, images, coordinates, errors and files that all other packages use; they import no other package."""

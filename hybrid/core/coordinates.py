@@ -31,7 +31,7 @@ class Place:
 
 
 def at(axis: Axis, value: float, image: int = 1, form: str = ".0f") -> str:
-    """Mark a number in an image's own pixels, formatted with `form`; a ratio is in pixels per pixel of its parent."""
+    """Mark a number in an image's own pixels, formatted with `form`; a ratio is in pixels per pixel of the parent."""
     return f"{_OPEN}{axis}{image}{_BETWEEN}{value:{form}}{_CLOSE}"
 
 

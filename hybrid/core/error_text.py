@@ -22,8 +22,8 @@ def raised_at(trace: str, *, installed: bool = True) -> str:
     below: list[tuple[Path, str]] = []
     for path, line in ((Path(path), line) for path, line in frames):
         below = [] if path.is_relative_to(_OURS) else [*below, (path, line)]
-    # The innermost frame may be in hybrid's code although the plug-in is at fault, such as for a wrong value on its
-    # card.
+    # The innermost frame may be in hybrid's code although the plug-in is at fault, for example because of a wrong value
+    # on its card.
     foreign_frames = [(Path(path), line) for path, line in frames if not Path(path).is_relative_to(_OURS)]
     plugin_frames = [
         frame for frame in foreign_frames if frame[0].suffix and not any(map(frame[0].is_relative_to, _LIBRARIES))
@@ -33,7 +33,7 @@ def raised_at(trace: str, *, installed: bool = True) -> str:
 
 
 def in_one_line(error: BaseException) -> str:
-    """Describe an error with its place: `KeyError: 'nokey' (mytools/depth.py, line 12)`."""
+    """Describe an error and where it was raised: `KeyError: 'nokey' (mytools/depth.py, line 12)`."""
     trace = "".join(traceback.format_exception(error))
     frames = traceback.extract_tb(error.__traceback__)
     own_place = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""

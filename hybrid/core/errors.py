@@ -11,7 +11,7 @@ from hybrid.core.coordinates import unmarked
 
 
 class Fault(StrEnum):
-    """The kind of error in one step. Most are not fatal for the solver; each is counted."""
+    """The kind of an error in one step. Most kinds do not stop the solver; every error is counted."""
 
     BAD_ARGUMENTS = "bad_arguments"
     UNREADABLE_CALL = "unreadable_call"
@@ -116,7 +116,7 @@ EXTRA_OF = {**dict.fromkeys(LOCAL, "local"), "cv2": "vision", "pyarrow": "parque
 
 
 def needs_package(what: str, package: str) -> str:
-    """Return the message for a feature that needs a package which is not installed."""
+    """Return the message for a feature that needs a package that is not installed."""
     if (extra := EXTRA_OF.get(package)) is None:
         return f"{what} needs the package {package}, which is not installed"
     return f"{what} needs {package}, which the extra `{extra}` installs: {install_extra(extra)}"
@@ -125,7 +125,8 @@ def needs_package(what: str, package: str) -> str:
 def importable(package: str) -> bool:
     """Return whether a package is installed, without importing it; safe while other threads import it.
 
-    `importlib.util.find_spec` would query an already loaded module and raises `ValueError` while OpenCV loads itself.
+    `importlib.util.find_spec` would read the spec of a module that is already loaded, and it raises `ValueError` while
+    OpenCV loads itself.
     """
     return any(finder.find_spec(package, None) is not None for finder in sys.meta_path)
 

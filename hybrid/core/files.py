@@ -51,8 +51,8 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes], *, durable: bool = F
     Args:
         path: the file; missing parent folders are created. The umask sets its permissions.
         data: its content, in one piece or in parts.
-        durable: sync file and folders to disk before returning, so that they survive a power cut. Not needed for data
-            that can be computed again.
+        durable: sync file and folders to disk before returning, so that they survive a power cut. Data that can be
+            computed again do not need this.
 
     Raises:
         OSError: it cannot be written (a full disk, a read-only folder); `path` is unchanged and no other file is left.
@@ -120,13 +120,13 @@ ADVICE: Final[Mapping[int, str]] = {
 
 
 def advice_on(error: OSError) -> str:
-    """Return advice on an error of the system, after a semicolon; empty if there is none."""
+    """Return advice on a system error, preceded by a semicolon; empty if there is no advice."""
     advice = ADVICE.get(error.errno or 0)
     return f"; {advice}" if advice else ""
 
 
 def first_of_tree(error: shutil.Error) -> OSError:
-    """Return the error of the first file of a tree that could not be copied, with the name of the copy."""
+    """Return the error of the first file that could not be copied from a tree; it names the copy."""
     _, copy, text = error.args[0][0]
     # Take only the number and the reason: the rest of the text repeats the names of both files.
     matched = re.match(r"\[Errno (-?[0-9]+)\] ([^:]*)", str(text))

@@ -1,4 +1,4 @@
-"""The text around a prompt: whether to reason first, and a format line for each kind of answer.
+"""The texts appended to a prompt: an instruction whether to reason first, and a format line for each kind of answer.
 
 Text from the data is used verbatim. A format line is the same for every solver and can be left out
 (`--format-line off`); `--protocol official` always leaves it out, because the papers' code adds nothing to the text of
@@ -44,7 +44,7 @@ def bare(answer: str) -> str:
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts that hybrid appends to a prompt: the format line, and whether to reason first."""
+    """The texts that hybrid appends to a prompt: the format line, and an instruction whether to reason first."""
 
     format_line: bool = True
     # Whether to reason first; None leaves it to the model.

@@ -15,12 +15,12 @@ from dataclasses import replace
 
 from hybrid.core.types import Question
 
-# Prefix of the names of these clusters.
+# Prefix of the names of clusters whose questions share a picture.
 PICTURE = "picture of "
 
 
 class SamePictures:
-    """Joins units that share a picture, by its sha256.
+    """Joins units that share a picture; pictures are compared by their sha256.
 
     If one picture (a legend, an example) is in most questions, it does not relate them: then only questions with
     identical sets of pictures are joined.
@@ -90,6 +90,6 @@ class JoinedUnits:
 
 
 def shared_pictures(clusters: Iterable[str]) -> str:
-    """`60 questions show 20 pictures`, from the clusters of all questions; empty if no picture is shared."""
+    """Return `60 questions show 20 pictures`, counted from all questions' clusters; empty if no picture is shared."""
     counts = Counter(cluster for cluster in clusters if cluster.startswith(PICTURE))
     return f"{counts.total()} questions show {len(counts)} picture{'s' * (len(counts) > 1)}" if counts else ""

@@ -68,15 +68,15 @@ TIFF_TILE_SIDES = (322, 323)
 TURNED = range(2, 9)
 # Orientations that swap width and height.
 ON_ITS_SIDE = range(5, 9)
-# By Pillow's format name: byte strings of EXIF and XMP (which a PNG may compress). A file with an orientation contains
-# at least one of them. Files of other formats are always checked, because AVIF and WebP can rotate a picture without
-# EXIF or XMP.
+# Byte strings of EXIF and XMP, by Pillow's format name. A file with an orientation contains at least one of them. For
+# PNG they are names of chunks and keywords, because a chunk's content may be compressed. Files of other formats are
+# always checked, because AVIF and WebP can rotate a picture without EXIF or XMP.
 ORIENTATION_WORDS: Mapping[str, tuple[bytes, ...]] = {
     "JPEG": (b"Exif", b"Orientation"),
     "MPO": (b"Exif", b"Orientation"),
     "PNG": (b"eXIf", b"Raw profile type ", b"XML:com.adobe.xmp"),
 }
-# Images of the current agent's question, which its tools accept by name.
+# Images of the question that the current agent answers; its tools accept them by name.
 SHOWN_IMAGES: Final[ContextVar[Mapping[str, StoredImage]]] = ContextVar("SHOWN_IMAGES", default=MappingProxyType({}))
 _READ = [0]
 
@@ -92,12 +92,12 @@ def read_image_file(path: Path, source: str) -> bytes:
     if size > MAX_BYTES:
         raise DataError(f"{source} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     _READ[0] += 1
-    # `read_small` limits the read too: a device reports size 0.
+    # `read_small` limits the read too, because a device reports size 0.
     return read_small(path, MAX_BYTES)
 
 
 def files_read() -> int:
-    """Return the number of image files read by this process; fingerprints of tables do not cover them."""
+    """Return the number of image files that this process has read. A table's fingerprint does not cover such files."""
     return _READ[0]
 
 
@@ -115,7 +115,7 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, source: str) -> StoredImage:
-        """Store an image file. If it is not plain, it is converted: a JPEG to a plain JPEG, any other file to PNG.
+        """Store an image file. Anything but upright 8-bit RGB or grey is converted: a JPEG to JPEG, other files to PNG.
 
         `source` (question and column) names it in errors.
 
@@ -148,7 +148,7 @@ class ImageStore:
         return self.path(sha256).with_suffix(".made")
 
     def put_pixels(self, pixels: Pixels, media_type: str = PNG) -> StoredImage:
-        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. Raises as `encode`."""
+        """Store an RGB array (H, W, 3) uint8; equal arrays give equal bytes. Raises the errors of `encode`."""
         data = encode(pixels, media_type)
         sha = hashlib.sha256(data).hexdigest()
         return self._keep(StoredImage(sha, pixels.shape[1], pixels.shape[0], media_type), data)
@@ -160,7 +160,7 @@ class ImageStore:
         return image
 
     def path(self, sha256: str) -> Path:
-        """Return the path of an image. Raises `DataError` if the key is not a sha256, as it could name another file."""
+        """Return an image's path. Raises `DataError` for a key that is not a sha256, which could name another file."""
         if not SHA256.fullmatch(sha256):
             raise DataError(f"{sha256[:80]!r} is not the sha256 of an image")
         return self.root / sha256[:2] / sha256
@@ -200,30 +200,33 @@ def _holds(path: Path, data: bytes) -> bool:
 
 
 def inspect(data: bytes, source: str) -> StoredImage:
-    """Return format and oriented size of an image. Raises `DataError` naming `source` if it does not decode."""
+    """Return an image's format and upright size. Raises `DataError` naming `source` if the image does not decode."""
     return _described(data, hashlib.sha256(data).hexdigest(), source, decodes=False)[0]
 
 
 def _described(data: bytes, sha256: str, source: str, *, decodes: bool) -> tuple[StoredImage, bool]:
-    """Return `inspect`'s result, and whether the image is plain; if it is known to decode, read only the header."""
+    """Return the result of `inspect`, and whether the file can be stored unchanged.
+
+    If `decodes` is set, the image is known to decode and only its header is read.
+    """
     picture = _open(data, source)
     width, height = picture.size
     form = str(picture.format)
     media_type = MEDIA_TYPES[form]
     orientation, on_its_side = None, False
-    # The mode does not show that channels have 16 bits.
+    # Pillow's mode does not reveal channels of 16 bits.
     plain = (
         picture.mode in ("RGB", "L")
         and ";16" not in str(getattr(picture, "tile", ""))
         and "transparency" not in picture.info
     )
     try:
-        # The other pictures of an MPO are not frames of an animation.
+        # An MPO may contain other pictures, but they are not frames of an animation.
         plain = plain and (form == "MPO" or not getattr(picture, "is_animated", False))
-        # Checked only if the file can have an orientation, because reading it decodes the whole picture of a PNG.
+        # Read the orientation only if the file can have one, because this decodes the whole picture of a PNG.
         words = ORIENTATION_WORDS.get(form)
         if words is None or any(word in data for word in words):
-            # Read this before loading, because Pillow rotates a TIFF on load and drops the tag.
+            # Read the orientation before loading, because Pillow rotates a TIFF on load and drops the tag.
             orientation = picture.getexif().get(EXIF_ORIENTATION)
             # The size of a TIFF already includes the rotation, unless only its XMP has the orientation.
             by_tag = form == "TIFF" and EXIF_ORIENTATION in getattr(picture, "tag_v2", {})
@@ -356,7 +359,7 @@ def _finite(values: Any) -> Any:
 
 
 def _extremes(values: Any) -> tuple[float, float]:
-    """Return the least and the greatest of 0 and these values."""
+    """Return the minimum and the maximum of these values and 0."""
     finite = _finite(values)
     return float(finite.min(initial=0.0)), float(finite.max(initial=0.0))
 
@@ -375,7 +378,7 @@ def _blend_over_white(picture: Image.Image) -> Image.Image:
     return blended
 
 
-# Pixels converted at a time: a picture at the limit of pixels takes 1.3 GB of memory instead of 3 GB.
+# Number of pixels converted at a time: a picture of `MAX_PIXELS` then takes 1.3 GB of memory instead of 3 GB.
 PIECE_PX = 2**22
 # Modes with 32 bits, whose files do not say which value is white.
 WITHOUT_RANGE = ("I", "F")
@@ -389,7 +392,7 @@ def _open(data: bytes, source: str) -> Image.Image:
     # Pillow's own limit is not thread-safe, whether it warns or raises. The limit below raises before decoding.
     Image.MAX_IMAGE_PIXELS = None
     try:
-        # Only these formats: Pillow knows about forty, and one of them starts Ghostscript.
+        # Allow only these formats, because Pillow knows about forty, and one of them starts Ghostscript.
         picture = Image.open(io.BytesIO(data), formats=FORMATS)
     except Exception as error:
         format_name = next((form for form, mark in NOT_READ.items() if mark.search(data[:1000])), None)
@@ -406,7 +409,7 @@ def _open(data: bytes, source: str) -> Image.Image:
 
 
 def _tile_size(picture: Image.Image) -> tuple[int, int]:
-    """Return the width and height of a TIFF's tiles, which may exceed the picture; 0 without tiles."""
+    """Return the width and height of a TIFF's tiles, which may exceed the picture; (0, 0) if it has no tiles."""
     tags = getattr(picture, "tag_v2", {})
     width, height = (tags.get(tag) for tag in TIFF_TILE_SIDES)
     return (width, height) if isinstance(width, int) and isinstance(height, int) else (0, 0)

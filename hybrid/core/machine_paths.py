@@ -17,7 +17,7 @@ from typing import Any, Final
 from hybrid.core.types import Step
 
 _PART: Final = r"[^\s\\/'\"`<>|*?:;,()\[\]{}]+"
-# At least two parts; not a URL, a closing tag or a server route (`/v1/chat/completions`).
+# Matches a path of at least two parts, but no URL, closing tag or server route (`/v1/chat/completions`).
 _ABSOLUTE: Final = re.compile(
     rf"(?<![\w/.<~\\])(?:file://)?(?:~\w*|[A-Za-z]:)?[\\/](?!v\d+\w*/|api/)(?:{_PART}[\\/])+(?:{_PART})?"
 )
@@ -30,7 +30,7 @@ _QUOTED: Final = re.compile(
 
 def hide_paths(text: str) -> str:
     """Shorten all absolute paths in a text, including tracebacks."""
-    # Nearly all texts of a report return here, because they contain neither character and so no path.
+    # Nearly all texts of a report contain neither a slash nor a backslash, hence no path, and return here.
     if "/" not in text and "\\" not in text:
         return text
     text = _QUOTED.sub(lambda match: f"{match['quote']}{_shorten(match['path'])}{match['quote']}", text)
@@ -62,7 +62,7 @@ def hide_paths_in_step(step: Step) -> Step:
     if step.kind != "model" and step.fault is None:
         return step
     name = hide_paths(step.name) if step.kind == "model" else step.name
-    # Most steps of a model stay as they are; a copy takes longer than the check.
+    # Most steps of a model need no change, and this check is faster than copying such a step.
     if step.fault is None and name == step.name and "model" not in step.data:
         return step
     data = dict(step.data)

@@ -77,7 +77,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableCall:
-    """The start of a text that looks like a tool call but cannot be read as one: its dialect and the error."""
+    """A text that begins like a tool call but cannot be read as one, with its dialect and the error."""
 
     dialect: str
     written: str
@@ -139,7 +139,7 @@ class End(StrEnum):
     BROKEN_OFF = "broken_off"
     UNFINISHED = "unfinished"
     MALFORMED_CALL = "malformed_call"
-    UNKNOWN = "unknown"  # The provider's term is not in the table: counts as ended, and the term is listed.
+    UNKNOWN = "unknown"  # The table lacks the provider's term: the reply counts as ended, and the term is listed.
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,26 +164,26 @@ class AssistantMessage:
     likelihood: Mapping[str, float] | None = None
     # The reply in the form that its provider's client accepts back; no other code reads it.
     native: Json = None
-    # Reasoning that came separately from the text; never searched for an answer or a call.
+    # Reasoning that came separately from the text. It is never searched for an answer or a call.
     reasoning: str = ""
     # A call in the text that could not be read. It stays in the text.
     unreadable: UnreadableCall | None = None
     # The model that produced `native`; `native` is sent to no other model.
     said_by: str = ""
-    # Whether it came from a batch API, which costs less.
+    # Whether the reply came from a batch API, which costs less.
     batched: bool = False
-    # The meaning of its finish reason.
+    # The meaning of `finish_reason`.
     end: End = End.ENDED
     # Name of the model that answered, as the provider reports it; None if it reports none.
     model: str | None = None
-    # Finish reasons of earlier replies to this request that the server broke off.
+    # Finish reasons of earlier replies to this request, which the server broke off.
     broken_off: tuple[str, ...] = ()
-    # Whether another run has paid for it (`--cache-replies`).
+    # Whether another run has paid for this reply (`--cache-replies`).
     reused: bool = False
 
     @property
     def is_cut(self) -> bool:
-        """Whether it ended at a token limit."""
+        """Whether the reply ended at a token limit."""
         return self.end in (End.CUT, End.CONTEXT_FULL)
 
     @property
@@ -232,7 +232,7 @@ def images_of(messages: Iterable[Message]) -> tuple[ImageRef, ...]:
 
 
 def readable(message: AssistantMessage) -> AssistantMessage:
-    """Make a model's message safe for files and requests; returns the same object if it is already.
+    """Make a model's message safe for files and requests; a message that is safe already is returned unchanged.
 
     Lone surrogates become U+FFFD. A call whose arguments exceed `MAX_DEPTH`, `MAX_VALUES` or `MAX_CHARACTERS`, or have
     a number that is not finite, becomes an `InvalidCall` with that error. The model gets the same kind of answer as for
@@ -283,7 +283,7 @@ def replace_surrogates_in(value: Any) -> Any:
 
 
 def _unusable(arguments: Any) -> str | None:
-    """Return why arguments cannot be used by any tool, or None if they can."""
+    """Return why no tool can use these arguments, or None if they are usable."""
     values, characters = 0, 0
     open_values: list[tuple[Any, int]] = [(arguments, 1)]
     while open_values:

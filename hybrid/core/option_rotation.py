@@ -1,7 +1,7 @@
 """Option rotation (`--rotate`): tests whether a solver answers the question or prefers a letter.
 
-Every question with text options is asked once per rotation of them: `ID` unchanged, `ID#r1`, `ID#r2`, ... with the
-option texts moved left by 1, 2, ... places (as in MVP-Bench's circular protocol). Questions whose letters are drawn
+Every question with text options is asked once per rotation of its options: `ID` unchanged, `ID#r1`, `ID#r2`, ... with
+the option texts moved left by 1, 2, ... places (as in MVP-Bench's circular protocol). Questions whose letters are drawn
 in the picture, or whose text does not show the options in a known form, are excluded and counted.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import replace
 from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Question
 
 ROTATED = re.compile(r"#r(\d+)$")
-# Means all tasks: every choice between texts can be rotated.
+# Stands for all tasks: every choice between texts can be rotated.
 ALL_TASKS = "*"
 
 
@@ -55,9 +55,9 @@ def rotated(question: Question, places: int, *, in_text: bool = True) -> Questio
 
 
 def _with_options(text: str, original: Sequence[str], after: Sequence[str]) -> str | None:
-    """Replace the options in a text that shows each exactly once, in order, in one of three forms.
+    """Replace the options in a text that shows each option exactly once, in order, in one of three forms.
 
-    None for any other text.
+    The result is None for any other text.
     """
     for form in ("({letter}) {words}", "{letter}. {words}", "[{letter}] {words}"):
         old_options = [

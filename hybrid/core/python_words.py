@@ -14,7 +14,7 @@ _COMMAND = re.compile(r"`[^`]*`|\bhybrid (?:run|tools|data|compare|score|study)\
 # colon or comma.
 _VALUE = r"(?=\S*[A-Z0-9:/.=_])[\w./:~=-]*[\w/]|[a-z]+(?:-[a-z]+)+|[a-z]+(?=[:,])"
 _OPTION = re.compile(rf"--(?P<name>[a-z][a-z-]*)(?:[= ](?P<value>{_VALUE}))?(?P<colon>:)?")
-# Options that Python has under another name.
+# Options that have another name in Python.
 RENAMED = {"solver": "solvers", "args": "arguments"}
 
 

@@ -4,9 +4,10 @@
     word_of("mllm@2"), number_of("mllm@2")      # "mllm", 2
     seed_of_repetition(0, 2)                    # the seed of the second repetition in a run of seed 0
 
-Each repetition is stored like a separate solver: folder, attempts, entry of the manifest, replies of the model. It asks
-the same prompts with other seeds. Tools return the same output to each repetition: it does not depend on the seed, and
-the second time it comes from the cache. Differences between repetitions are therefore due to the model.
+Each repetition is stored like a separate solver: folder, attempts, entry of the manifest, replies of the model. It
+sends the same prompts with other seeds. Tools return the same output to each repetition: it does not depend on the
+seed, and from the second repetition on it comes from the cache. Differences between repetitions are therefore due to
+the model.
 
 The number of repetitions is not part of the run's identity: a later command may ask for more.
 """
@@ -39,7 +40,7 @@ def name_of(word: str, number: int) -> str:
 
 
 def word_of(name: str) -> str:
-    """Return the solver's word on the command line, from its name in a run."""
+    """Return the word that selects a solver on the command line, given its name in a run."""
     return name.partition(REPEAT)[0]
 
 
@@ -55,7 +56,7 @@ def varies(solver: Repeatable) -> bool:
 
 
 def repeated(solvers: Mapping[str, S], times: int) -> dict[str, S]:
-    """Repeat each solver with varying answers `times` times, and others once; the repetitions come last."""
+    """Repeat each solver whose answers may vary `times` times, and run the others once; repetitions come last."""
     return {
         name_of(word, number): solver
         for number in range(1, times + 1)
@@ -76,7 +77,7 @@ def notes_on_repeats(solvers: Mapping[str, Repeatable], times: int) -> tuple[str
 
 
 def seed_of_repetition(seed: int, number: int) -> int:
-    """Return the seed of a repetition: the run's seed for the first, one derived from it (0..2^31-1) for the others."""
+    """Return the seed of a repetition: for the first the run's seed, for others a seed derived from it (0..2^31-1)."""
     if number == 1:
         return seed
     digest = hashlib.sha256(f"{seed}{REPEAT}{number}".encode()).digest()

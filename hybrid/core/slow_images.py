@@ -82,7 +82,7 @@ def _block(file: io.BytesIO) -> bytes:
 
 
 def _skip_blocks(file: io.BytesIO) -> int:
-    """Move behind the next empty block, and return the number of bytes in the blocks before it."""
+    """Move past the next empty block, and return the number of bytes in the blocks before it."""
     total = 0
     while block := _block(file):
         total += len(block)

@@ -1,4 +1,4 @@
-"""Time accounting of questions: the time for which calls run counts; their waiting time in hybrid's queues does not.
+"""Time accounting of questions: the running time of calls counts, and their waiting time in hybrid's queues does not.
 
     spent = CallTime(limit_s=3.0)               # one model or tool call, with the seconds left to its question
     watch = Stopwatch(time.monotonic)             # one piece of work; read in the event loop that created it
@@ -8,9 +8,9 @@
     async with count_call(spent, time.monotonic) as limit: await model.chat(...)
     with waiting(): await turn()                  # inside a model: time spent waiting for a slot is not counted
 
-A request in a batch of n is charged 1/n of the batch's running time, so that a budget of seconds does not depend on
-the other requests. Loading is not charged: this includes weights, and the first `FREE_LOAD_S` seconds of a tool's first
-run in a process, which also loads libraries. A caller that joins running work is charged from then on.
+A request in a batch of n is charged 1/n of the batch's running time, so that a time budget does not depend on the other
+requests. Loading is not charged: this includes weights, and the first `FREE_LOAD_S` seconds of a tool's first run in a
+process, which also loads libraries. A caller that joins running work is charged from then on.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ElapsedTime:
 class Stopwatch:
     """Running time of one piece of work, over all its stages.
 
-    Started and stopped by the worker thread; created and awaited in one event loop.
+    The worker thread starts and stops it. It is created and awaited in one event loop.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -132,7 +132,7 @@ class Stopwatch:
 
     @property
     def changed(self) -> asyncio.Future[None]:
-        """Resolves at the next start or stop."""
+        """A future that resolves at the next start or stop."""
         return self._changed
 
     def _tell(self) -> None:
@@ -207,7 +207,7 @@ async def finished(
 
 
 def _until_late(name: str, now: ElapsedTime, spent: CallTime, timeouts: Timeouts) -> float:
-    """Return the seconds until the running work is too late for a caller. Raises `ToolError` if it is already."""
+    """Return the seconds until the running work is too late for a caller. Raises `ToolError` if it is late already."""
     if now.ran >= timeouts.running_s:
         raise ToolError(f"{name} did not answer within {timeouts.running_s:g} s", Fault.TIMEOUT)
     if spent.rest is None:
@@ -264,7 +264,7 @@ class CountedCall:
         self._task.cancel()
 
     def expired(self) -> bool:
-        """Return whether the limit was exceeded: the call ends with `TimeoutError`, or `Outage` if it waited."""
+        """Return whether the limit was exceeded: the call then ends with `TimeoutError`, or `Outage` if it waited."""
         return self._late
 
     def wait(self, more: int, *, long: bool = False) -> None:
@@ -284,7 +284,7 @@ class CountedCall:
             self._limit(self._spent.rest)
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        """Stop counting. Raises as `count_call`."""
+        """Stop counting. Raises the errors of `count_call`."""
         _COUNTED.reset(self._token)
         if self._timer is not None:
             self._timer.cancel()

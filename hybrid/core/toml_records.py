@@ -50,7 +50,7 @@ def read_card(path: Path, kind: type[T], code: Mapping[str, object] = NO_CODE) -
 
 
 def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T:
-    """Build a dataclass from plain data, as `as_data` returns it. Raises `DataError` that names the key."""
+    """Build a dataclass from plain data, as `as_data` returns it. Raises a `DataError` that names the key."""
     try:
         result: T = Reader(code).read_value(kind, data)
     except ValueMismatch as error:
@@ -59,7 +59,7 @@ def made_of(data: Any, kind: type[T], code: Mapping[str, object] = NO_CODE) -> T
 
 
 def as_data(value: Any) -> Any:
-    """Convert a dataclass to plain data for TOML or JSON: code by its name, None values omitted."""
+    """Convert a dataclass to plain data for TOML or JSON; code is replaced by its name, and None values are omitted."""
     if is_dataclass(value) and not isinstance(value, type):
         entries = {attribute.name: as_data(getattr(value, attribute.name)) for attribute in fields(value)}
         return {name: item for name, item in entries.items() if item is not None}
@@ -127,13 +127,13 @@ class Reader:
         return self._code[value]
 
     def entries(self, kind: Any, value: Any, steps: Steps) -> tuple[Any, ...]:
-        """Expand an item of a list: an item that states the facts of several dataclasses gives several entries."""
+        """Convert an item of a list to one or more entries: an item may state the facts of several dataclasses."""
         hints = _hints(kind) if isinstance(kind, type) and is_dataclass(kind) else {}
         candidates = self._code.items() if isinstance(value, str) else ()
         shared = {name: item for name, item in candidates if isinstance(item, tuple)}
         if hints and shared:
             return shared[self.word(value, shared, steps)]
-        # A list of names in place of one name, as for the sizes of one network, which share all other facts.
+        # An item may list several names instead of one, such as the sizes of a network, which share all other facts.
         lists = [key for key, item in value.items() if isinstance(item, list)] if isinstance(value, dict) else []
         if (key := next((key for key in lists if hints.get(key) is str), None)) is not None:
             return tuple(self.read_value(kind, {**value, key: item}, steps) for item in value[key])
@@ -159,7 +159,7 @@ class Reader:
         return kind(**read)
 
     def unknown(self, kind: type, steps: Steps, names: Collection[str]) -> ValueMismatch:
-        """Return the error for a key that the dataclass does not have (the last step)."""
+        """Return the error for a key that the dataclass does not have; the key is the last of `steps`."""
         hint = did_you_mean(str(steps[-1]), names)
         return ValueMismatch(steps, f"{kind.__name__} has no such key{hint}; available: {', '.join(names)}")
 
@@ -175,7 +175,7 @@ class Reader:
 
     def scalar(self, kind: type, value: Any, steps: Steps) -> Any:
         """Convert a string, a number or a bool."""
-        # In Python a bool is an int, which is not accepted; an int is accepted for a float.
+        # In Python a bool is also an int, but it is accepted only as a bool. An int is also accepted as a float.
         accepted = (int, float) if kind is float else kind
         if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
             raise ValueMismatch(steps, f"{value!r:.60} is not of type {kind.__name__}")

@@ -30,7 +30,7 @@ else:
         """The type of an RGB image, an array of shape (H, W, 3) with values 0..255; NumPy is not imported for it."""
 
 
-# From typing_extensions because pydantic resolves only named recursive aliases.
+# This is a `TypeAliasType`, because pydantic resolves only named recursive aliases.
 Json = TypeAliasType("Json", "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None")
 
 Reasoning = Literal["first", "none"]
@@ -77,12 +77,12 @@ class Outcome(StrEnum):
     TOOL_FAULT = "tool_fault"
     NOT_RECORDED = "not_recorded"
     OUTAGE = "outage"
-    # The question's own data cannot be used (an image that does not decode): it was never asked.
+    # The question's own data cannot be used (an image that does not decode), so the question was never asked.
     BROKEN = "broken"
 
     @property
     def failed(self) -> bool:
-        """Return whether there was no answer, so the row says nothing about the solver."""
+        """Return whether there was no answer, so that this outcome says nothing about the solver."""
         return self in _FAILED
 
 
@@ -139,7 +139,7 @@ class StoredImage:
         if not (isinstance(self.sha256, str) and SHA256.fullmatch(self.sha256)):
             raise ValueError(f"{str(self.sha256)[:80]!r} is not the sha256 of an image")
         width, height = self.width, self.height
-        # Without a loop, because every attempt that is read has such images.
+        # Avoid a loop for speed: this runs for each image of every attempt that is read.
         is_valid = isinstance(width, int) and isinstance(height, int) and width >= 1 and height >= 1
         if not (is_valid and width * height <= MAX_PIXELS):
             raise ValueError(f"no image has {str(width)[:20]} x {str(height)[:20]} pixels")
@@ -199,7 +199,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatedPlace:
-    """A box or point, in pixels, of picture `image` (from 1) of a question that shows its answer."""
+    """A box or point that shows the answer to a question, in pixels of the question's picture `image` (from 1)."""
 
     place: Box | Point
     image: int = 1

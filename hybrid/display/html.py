@@ -69,7 +69,7 @@ def picture(data: bytes, media_type: str, name: str) -> str:
 
 
 def stored_picture(image: StoredImage, name: str) -> str:
-    """Return an image of the store with its name; an image that is no longer there is replaced by the reason."""
+    """Return an image of the store with its name; if the store no longer has it, return the reason."""
     try:
         data = ImageStore(home() / "images").read(image)
     except DataError as error:
@@ -99,7 +99,7 @@ def interval_chart(title: str, bars: Sequence[Bar]) -> str:
 
 
 def joined(parts: Iterable[str]) -> str:
-    """Return the parts in one element."""
+    """Return the parts in one `div` element."""
     return f"<div>{''.join(parts)}</div>"
 
 

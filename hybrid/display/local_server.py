@@ -97,7 +97,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         return None
 
     def respond(self, status: HTTPStatus, media_type: str = TEXT, body: bytes | None = None) -> None:
-        """Send a response; without a body, the status in words."""
+        """Send a response; without `body`, its text is the status in words."""
         data = f"{status.value} {status.phrase}\n".encode() if body is None else body
         self.send_response(status)
         self.send_header("Content-Type", media_type)
@@ -113,4 +113,4 @@ class LocalHandler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the standard library
-        """Log nothing, because paths contain question ids and a terminal is not a log."""
+        """Log nothing, because paths contain question ids, which should not appear on a terminal."""

@@ -79,7 +79,10 @@ def loads(owner: Hashable, what: Sequence[str]) -> None:
 
 @contextmanager
 def loading(what: str) -> Iterator[None]:
-    """Report `what` as loading in the `with` block; if that is shown, turn off the bars of transformers and the hub."""
+    """Report `what` as loading in the `with` block.
+
+    If the report is displayed, the progress bars of transformers and the hub are turned off.
+    """
     owner, hidden = object(), None
     loads(owner, (what,))
     try:

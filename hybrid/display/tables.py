@@ -79,7 +79,7 @@ def as_text(table: Table) -> str:
 
 
 def as_narrow(table: Table) -> str:
-    """Return text within `NARROW` columns without omissions; if it is wider, headings and long names are folded.
+    """Return the table as text of at most `NARROW` columns without omissions; headings and long names may be folded.
 
     Rows with the same first name are grouped below that name. If that is not enough, the columns are printed in blocks
     below each other. Each block begins with the same names: the leftmost columns, if there is room for them. A number
@@ -198,7 +198,7 @@ class _Widths:
 
 
 def _blocks(table: Table, *, grouped: bool) -> Iterator[dict[int, int]]:
-    """Yield the columns of each block of a narrow table with their widths, by index; without a grouped first column."""
+    """Yield, for each block of a narrow table, its columns as index and width; a grouped first column is left out."""
     # Lines below a group are indented, so they have less room.
     start, total = (1, NARROW - GAP) if grouped else (0, NARROW)
     widths = [_widths(table, place) for place in range(len(table.columns))]
@@ -245,7 +245,7 @@ def _shrunk(block: Mapping[int, _Widths], total: int) -> dict[int, int]:
 
 
 def _block(table: Table, widths: Mapping[int, int], *, grouped: bool) -> Iterator[str]:
-    """Yield heading, rule and rows of some columns; a row has as many lines as its highest cell."""
+    """Yield heading, rule and rows of some columns; a row has as many lines as its tallest cell."""
     columns = [table.columns[place] for place in widths]
     heads = [filled(one_line(column.name), width) for column, width in zip(columns, widths.values(), strict=True)]
     most = max(map(len, heads))

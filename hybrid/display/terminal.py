@@ -89,7 +89,7 @@ def filled(text: str, width: int, hang: int = 0) -> list[str]:
 
 
 def _cut(text: str, width: int, keep: int) -> int:
-    """Return the end of the first line of a too wide text: before a space after `keep` characters, else in a word."""
+    """Return where the first line of a too wide text ends: at a space after `keep` characters, else within a word."""
     used, fitting = 0, 0
     for fitting, char in enumerate(text):  # noqa: B007 - the loop's last position is the result
         used += _char_width(char)
@@ -118,7 +118,7 @@ def folded(text: str, shape: Shape, hang: int = 2) -> str:
 
 
 def pasteable(words: Sequence[str], shape: Shape, prefix: str = "") -> str:
-    """Return a command that can be pasted, after `prefix`; narrow: over several lines, but never within a word."""
+    """Return a command that can be pasted, after `prefix`; if `shape` is narrow, break it between words."""
     if shape == "wide":
         return prefix + shlex.join(words)
     lines = [prefix]

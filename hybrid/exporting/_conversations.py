@@ -1,4 +1,4 @@
-"""Selects the conversations of a run to write as training data, with their scores, and their images as files.
+"""Selects the conversations of a run that are written as training data, with their scores and image files.
 
     written = write_conversations(run, path, options, "conversations", make)
     written.rows, written.left_out
@@ -46,17 +46,18 @@ SUFFIXES: Mapping[str, str] = {"image/jpeg": ".jpg", "image/tiff": ".tif"}
 
 @dataclass(frozen=True)
 class ConversationRow:
-    """One conversation with its facts."""
+    """One conversation, with the question, solver, model and score that belong to it."""
 
     question: Question
     ask: int  # Number of the prompt within its question, from 0; each prompt is a separate conversation
     solver: str
     model: str
-    score: float | None  # 0..1, with no readable answer counted as wrong; None if the metric has no right and wrong
+    # From 0 to 1, where a missing answer counts as wrong; None if the metric does not tell right from wrong
+    score: float | None
     conversation: Conversation
 
     def facts(self, run: ExportedRun) -> dict[str, Json]:
-        """Return the columns next to the conversation."""
+        """Return the columns that describe the conversation."""
         return {
             "id": self.question.id,
             "ask": self.ask,
@@ -77,7 +78,7 @@ class LeftOutRows:
     damage: list[str] = field(default_factory=list)
 
     def note(self, reason: str, name: str) -> None:
-        """Add one conversation, by the id of its question."""
+        """Record a conversation that is left out, by the id of its question."""
         self.by_reason.setdefault(reason, []).append(name)
 
     def sentences(self) -> tuple[str, ...]:
@@ -90,7 +91,7 @@ class LeftOutRows:
 
 @dataclass
 class ImageFiles:
-    """The images of conversations as files under `folder`, each once, as sent to the model."""
+    """Writes the images of conversations to `folder`, each image once, as it was sent to the model."""
 
     folder: Path
     max_pixels: int | None
@@ -98,7 +99,7 @@ class ImageFiles:
     file_names: dict[str, str] = field(default_factory=dict)
 
     def paths(self, conversation: Conversation) -> list[str]:
-        """Return each image's path, in order, relative to the parent. Raises `LeftOut` if the store lacks an image."""
+        """Write the images; return paths from the folder's parent. Raises `LeftOut` if the store lacks an image."""
         for ref in images_of(conversation.messages):
             image = ref.image
             if image.sha256 in self.file_names:

@@ -46,7 +46,10 @@ from hybrid.version import __version__
 
 
 class LeftOut(HybridError):
-    """A conversation that cannot be written; the message is the reason, in words that fit other conversations too."""
+    """A conversation cannot be written.
+
+    The message is the reason, worded so that equal reasons of different conversations can be counted.
+    """
 
 
 UNLIKE = "the trace does not reproduce the messages"
@@ -54,7 +57,7 @@ UNLIKE = "the trace does not reproduce the messages"
 
 @dataclass(frozen=True)
 class Conversation:
-    """The last request about a prompt and the reply to it, as sent; tool pictures follow the results."""
+    """The last request about a prompt, as it was sent, and the reply; pictures of tools follow the tools' results."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...]  # The tools that were offered until the last turn
@@ -68,7 +71,7 @@ class Conversation:
 
 @dataclass
 class _Trace:
-    """The steps about a prompt that are not replayed yet; a text that only looked like a call is rejected."""
+    """The steps about a prompt that have not been replayed yet."""
 
     steps: list[Step]
 
@@ -262,7 +265,7 @@ class Enactment:
         return model
 
     async def _render_prompt(self, prompt: Prompt, trace: _Trace, *, labelled: bool) -> Parts:
-        """Return the prompt in the form that the model got; captions and supplied text are in the trace."""
+        """Return the prompt in the form that the model got; captions and supplied texts come from the trace."""
 
         async def describe(image: ImageRef) -> str:
             return trace.take("rule", lambda step: step.name == "caption" and step.data.get("image") == image.name).text

@@ -1,4 +1,4 @@
-"""One reply per question, for formats that hold only one, with a check that this reply suffices for scoring."""
+"""One reply per question, for formats that store only one reply, with a check that this reply suffices for scoring."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ class SingleReply:
 def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[SingleReply], tuple[str, ...]]:
     """Return the finished questions of a solver with one reply each, in order, and notes on omitted failed questions.
 
+    `form` is the name of the format, for errors.
+
     Raises:
         UsageError: the run rotated its options, a reply alone would get another score than in the run, or nothing is
-            finished. `form` is the name of the format.
+            finished.
     """
     if run.identity.get("rotate"):
         raise UsageError(

@@ -62,7 +62,7 @@ class ExportOptions:
     """The options of an export; each format names those that it supports (`Exporter.takes`)."""
 
     images: Images = "attached"  # Whether to include pictures if the format supports them
-    only: Only = "right"  # Which questions: answered right, right with tools and wrong without, or all
+    only: Only = "right"  # Which questions: answered right, answered right only with tools (`helped`), or all
     max_turns: int | None = None  # Maximum model turns of a conversation; None for no limit
     allow: tuple[str, ...] = ()  # Explicitly permitted exceptions: `TEST_SPLIT`, `ALLOW_GENERATED`
     # Whether question texts are included in a format meant for sharing.
@@ -88,10 +88,10 @@ class ExportedRun:
 
     @classmethod
     def at(cls, path: Path) -> ExportedRun:
-        """Return the run at `path`, or the run of the solver whose folder it is.
+        """Return the run at `path`, which may also be the folder of one of the run's solvers.
 
         Raises:
-            UsageError: `path` is neither, or the run has no attempts of the solver.
+            UsageError: `path` is neither a run nor a solver's folder, or the run has no attempts of the solver.
         """
         inside = not (path / MANIFEST).is_file() and (path.parent / MANIFEST).is_file()
         folder = RunFolder.existing(path.parent if inside else path)
@@ -141,7 +141,7 @@ class ExportedRun:
 
     @cached_property
     def options(self) -> ScoreOptions:
-        """The run's own protocol and rule for unanswered questions."""
+        """The run's own protocol, and the default rule for unanswered questions."""
         return ScoreOptions(protocol_of(self.folder), DEFAULT_RULE)
 
     @cached_property

@@ -53,8 +53,8 @@ class EveryEvalEver(Exporter):
             evaluation = _Evaluation(run, scored, show_texts=options.questions == "shown")
             rows = list(evaluation.rows())
             failures += sum(row["error"] is not None for row in rows)
-            # A digest in the form of a random UUID, which the store requires, so that repeated exports have the same
-            # name.
+            # The name is a digest in the form of a random UUID, which the store requires, so that repeated exports have
+            # the same name.
             digest = hashlib.sha256(f"{run.sha256} {scored.solver}".encode()).digest()
             place = Path("data", *map(folder_part, (run.data.name, *evaluation.model["id"].split("/"))))
             name = str(uuid.UUID(bytes=digest[:16], version=4))
@@ -206,7 +206,8 @@ class _Evaluation:
             sound = question if isinstance(question, Question) else None
             failed = score.outcome.failed
             row: dict[str, object] = {"task": score.task, "outcome": score.outcome.value, "base": base_id(score.id)}
-            # Without the cluster, a reader of the file would resample questions of one picture
+            # Without the cluster, a reader of the file would resample questions of one picture as if they were
+            # independent
             row["cluster"] = score.unit
             attempt = attempts.get(score.id)
             exchanges = () if attempt is None else attempt.exchanges
@@ -216,7 +217,7 @@ class _Evaluation:
                 "sample_id": score.id,
                 **self.question_fields(sound, attempt),
                 **self.answer_fields(score, attempt),
-                # Failures differ from wrong answers: a row with an error counts in no value above.
+                # A failed question is not a wrong answer: no value above counts a row that has an error.
                 "error": hide_paths(self.scored.reasons.get(score.id, score.outcome.value)) if failed else None,
                 "metadata": _words(dict(score.groups)) | _words(row),
             }

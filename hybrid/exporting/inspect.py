@@ -46,14 +46,14 @@ ID_CHARS = 22  # Number of characters of an id, as in Inspect's own ids
 # Required beginning of a .json file's name for `inspect view` to list it.
 LISTED = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}[:-]\d{2}[:-]\d{2}")
 TRIAL_SAMPLES = 20  # Number of samples that are written to estimate the time of a log
-MIN_SAMPLES_TO_ESTIMATE = 200  # Minimum number of samples for such an estimate
+MIN_SAMPLES_TO_ESTIMATE = 200  # Minimum number of samples for an estimate of the time
 # Number of samples from which Inspect's comparisons at least double the time of an .eval; measured with 0.3.285.
 DOUBLED_FROM = 6_000
 ATTACHMENT = "attachment://"  # Prefix by which a message of an Inspect log refers to its sample's `attachments`
 
 
 class Inspect(Exporter):
-    """One log, or a folder with one for each solver."""
+    """Writes one log, or a folder with a log for each solver."""
 
     form = "inspect"
     about = "a log of Inspect AI (.eval or .json) with every prompt, tool call and image; a folder has one per solver"
@@ -112,7 +112,7 @@ def _announce_time(log: _Log, suffix: str) -> None:
     number = sum(name in attempts and isinstance(it, Question) for name, it in log.scored.questions.items())
     if number < MIN_SAMPLES_TO_ESTIMATE or is_quiet():
         return
-    # The log itself may be written where there is more room than for temporary files.
+    # Ignore an `OSError`: the temporary folder may be full although the log's own folder has room.
     with suppress(OSError):
         expected = _estimate(log, number, suffix)
         if expected > DELAY_S:
@@ -128,7 +128,7 @@ def _estimate(log: _Log, number: int, suffix: str) -> float:
     build_s = (time.perf_counter() - start) / len(samples)
     with tempfile.TemporaryDirectory() as folder:
         path, seconds = str(Path(folder) / f"trial{suffix}"), []
-        # The first write starts Inspect, and every write has a cost of its own, whatever the number of samples.
+        # The first write starts Inspect, and every write has a fixed cost in addition to that of its samples.
         for chosen in (samples[:1], samples[:1], samples):
             start = time.perf_counter()
             write_eval_log(log.build_log(chosen), path)

@@ -33,7 +33,7 @@ class LmmsEval(Exporter):
     about = "a folder with sample logs (jsonl) and results.json; one solver, one reply per question"
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
-        """See `Exporter.export`. Such logs contain no images."""
+        """See `Exporter.export`. Logs of lmms-eval contain no images."""
         del options
         replies, notes = single_replies(run, run.only(self.form), self.form)
         by_task: dict[str, list[SingleReply]] = {}
@@ -54,8 +54,8 @@ class LmmsEval(Exporter):
                     "doc_hash": _sha256(json.dumps([row.question.id, row.question.text, list(row.question.choices)])),
                     "prompt_hash": _sha256(row.prompt.text),
                     "target_hash": _sha256(row.gold),
-                    # lmms-eval compares samples by the first number under a key like this, or by full replies if there
-                    # is none.
+                    # lmms-eval compares samples by the first number under a key such as `score`, or by full replies
+                    # without such a key.
                     "score": row.score.correct,
                     METRIC: {
                         "id": row.question.id,

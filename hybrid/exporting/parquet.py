@@ -22,7 +22,7 @@ __all__ = ["EXPORTER", "ParquetExporter"]
 
 
 class ParquetExporter(Exporter):
-    """One file with these columns."""
+    """One file with the columns that `hybrid/scoring/records.py` lists."""
 
     form = "parquet"
     about = "a table with one row per question and solver, typed columns; all solvers, every prompt, no images"

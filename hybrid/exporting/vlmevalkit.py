@@ -89,8 +89,8 @@ def _write_xlsx(path: Path, rows: Sequence[Row]) -> None:
                     f"{path}, line {number}: a workbook cannot hold this text's control characters; name a .tsv instead"
                 ) from None
             if isinstance(value, str):
-                # Mark it as a string: a text that begins with "=" would become a formula, and reading it back would
-                # fail.
+                # Mark the cell as a string: a text that begins with "=" would become a formula, and reading it back
+                # would fail.
                 cell.data_type = "s"
     # Save to memory first, because the library prints its own traceback for a file that it cannot finish.
     data = io.BytesIO()

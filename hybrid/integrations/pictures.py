@@ -1,4 +1,4 @@
-"""Images from outside in a call: as data, or as names in one folder.
+"""Reads images that other programs pass in a call: as data, or by name from one folder.
 
     read_image("data:image/png;base64,iVBORw0KGgo...", None)
     read_image("iVBORw0KGgo...", None)

@@ -90,7 +90,7 @@ class ToolPage(LocalServer):
         return {**{key: value for key, value in about.items() if key != "files"}, "photos": outside}
 
     def call(self, numbers: Sequence[int], args: Mapping[str, Json]) -> dict[str, Any]:
-        """Run the tool on pictures, and return the same call in other forms. Raises `IndexError`."""
+        """Run the tool on pictures. Return its output, and the same call in other forms. Raises `IndexError`."""
         photos = [self.photo(number) for number in numbers]
         answer = self.process.call(photos, args)
         names = [
@@ -135,7 +135,7 @@ class _Handler(LocalHandler):
 
     def do_POST(self) -> None:  # noqa: N802
         path = urlsplit(self.path).path
-        # A page of another site can send a form, but neither this media type nor the origin of this page.
+        # A page of another site can send a form, but not with this media type or with the origin of this page.
         expected = {"/photos": (BYTES, MAX_PHOTO_BYTES), "/call": (JSON, MAX_CALL_BYTES)}.get(path)
         if refused := self.refused() or self._refused_body(expected):
             # Close the connection, which cannot be used again because the body was not read.

@@ -150,7 +150,7 @@ def stamp_of(files: Sequence[str]) -> Stamp:
 
 
 def files_of(module_name: str) -> list[str]:
-    """Return the files of a tool, which is not imported: those of its folder, or its module and the card next to it."""
+    """Return the files of a tool without importing it: those of its folder, or its module and the card next to it."""
     spec = find_spec(module_name)
     assert spec is not None  # noqa: S101 - the caller has loaded the tool
     path = Path(spec.origin or "")
@@ -214,7 +214,7 @@ def _write(out: IO[str], answer: Mapping[str, Any]) -> None:
 
 
 def main() -> None:
-    """Serve the other end of stdin and stdout. Prints of a tool go to stderr, not between the answers."""
+    """Answer the requests on stdin with lines on stdout. A tool's own prints go to stderr, not between the answers."""
     setup = ToolProcessOptions(**json.loads(sys.argv[1]))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)

@@ -1,1 +1,1 @@
-"""A specialist called from Python, and its output as a notebook shows it."""
+"""Runs specialists from Python, and shows their output in a notebook."""

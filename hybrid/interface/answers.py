@@ -1,4 +1,4 @@
-"""The answers of solvers to a question, with every step: for a terminal, a notebook, a page, and as JSON.
+"""The answers of solvers to a question, with every step: as text, as a page, in a notebook and as JSON.
 
     answers = answers_of(RunFolder.existing(path))
     print(answers)                   # the steps of each solver
@@ -73,7 +73,7 @@ class Answer:
 
     @property
     def answer(self) -> Json:
-        """The answer that the parser reads in the reply; None if it reads none."""
+        """The answer that the parser reads in the reply; None if it cannot read one."""
         return as_json(cast(Any, parse(self.text, self.question.kind, self.question.choices).value))
 
     def as_json(self) -> dict[str, Json]:

@@ -43,7 +43,7 @@ ImageInput: TypeAlias = "str | Path | bytes | Image.Image | Pixels"
 
 @dataclass(frozen=True)
 class FailedCall:
-    """The result of `RunnableTool.map` for a picture without an output; its truth value is False."""
+    """The result of `RunnableTool.map` for a picture whose call failed; its truth value is False."""
 
     # Index of the picture, counted from 0.
     place: int
@@ -70,7 +70,7 @@ class ShownFinding:
     confidence: float
     backend: str
     version: str
-    # The pictures as PNG files: overlays the size of their input, and derived images.
+    # The pictures as PNG files: overlays of the same size as their input, and derived images.
     pngs: tuple[bytes, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -154,19 +154,19 @@ class RunnableTool:
         truth value is False: `[output for output in outputs if output]` omits failures.
 
         Args:
-            pictures: one for each call, or a list or tuple of several.
+            pictures: one picture per call; a list or tuple passes several pictures to one call.
             batch: number of pictures that a backend may take at a time; twice as many are in progress.
             progress: whether to show a bar on stderr if that is a terminal.
-            backend: as of `run`.
-            weights: as of `run`.
-            device: as of `run`.
-            seed: as of `run`.
+            backend: as in `run`.
+            weights: as in `run`.
+            device: as in `run`.
+            seed: as in `run`.
             args: the tool's own arguments, the same for all.
 
         Raises:
             ToolError: wrong arguments.
             WeightsError: a learned backend was asked for and its weights cannot be used.
-            UsageError: as `run`, or a batch of less than 1.
+            UsageError: as in `run`; also a batch of less than 1.
         """
         if batch < 1:
             raise UsageError(f"batch={batch}: at least 1")
@@ -191,7 +191,7 @@ class RunnableTool:
         from tqdm import tqdm
 
         total = len(pictures) if isinstance(pictures, Sized) else None
-        # tqdm: None shows the bar only in a terminal.
+        # For tqdm, None means that the bar is shown only in a terminal.
         hidden = None if progress else True
         name = self.tool.card.name
         with closing(service), _loop_in_thread() as loop, tqdm(total=total, desc=name, disable=hidden) as bar:
@@ -244,7 +244,7 @@ def show_finding(finding: Finding, store: ImageStore, notes: Sequence[str]) -> S
 
 
 def stored_image(store: ImageStore, image: ImageInput) -> StoredImage:
-    """Return the image in the store. Raises `DataError` for other objects."""
+    """Store an image, and return its record. Raises `DataError` for an object of another type."""
     if isinstance(image, bytes):
         return store.put(image, "the image")
     if isinstance(image, str | Path):

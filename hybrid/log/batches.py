@@ -1,4 +1,4 @@
-"""`RUN/batches.jsonl`: the calls in each batch, so that none is sent and paid twice.
+"""`RUN/batches.jsonl`: the calls in each batch, so that no call is sent and paid for twice.
 
 {"batch":"h3f...","model":"openai:gpt-4o","base_url":null,"at":1.7e9,"calls":[["mllm","q7",0,0,"sha256"]]}
 {"batch":"h3f...","input":"files/f-1"}                      # uploaded file; empty after its deletion

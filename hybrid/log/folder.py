@@ -40,7 +40,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
     """Yield every record of a JSON lines file. An incomplete last line, left by a crash, is skipped.
 
     Raises:
-        DataError: any other line is not such a record.
+        DataError: another line is not such a record.
     """
     if not path.exists():
         return
@@ -56,7 +56,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
 
 
 def runs_near(path: Path) -> str:
-    """Return a hint for a path that is not a run: the run around it, or the runs in it; empty for neither."""
+    """Return a hint for a path that is not a run: the run around it, or the runs in it; empty if there is neither."""
     if (path.parent / MANIFEST).is_file():
         return f"; the run is {path.parent}"
     inside = sorted(manifest.parent for manifest in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
@@ -66,7 +66,7 @@ def runs_near(path: Path) -> str:
 
 
 def refuse_foreign_beside(folder: Path, allowed: Collection[str] = ()) -> None:
-    """Raise `UsageError` if a folder for several runs has foreign files and no run yet.
+    """Raise `UsageError` if a folder for several runs contains foreign files and no run.
 
     Args:
         folder: contains a folder for each run.
@@ -125,7 +125,7 @@ class RunFolder:
         return (self.path / MANIFEST).is_file()
 
     def can_begin(self) -> bool:
-        """Return whether a run can start here: the path is not below a file, and not a link to nothing or to itself."""
+        """Return whether a run can start here: no foreign files, not below a file, no link to nothing or to itself."""
         nearest = next(path for path in (self.path, *self.path.absolute().parents) if os.path.lexists(path))
         return nearest.is_dir() and not self.holds_other_files()
 

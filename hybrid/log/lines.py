@@ -228,8 +228,8 @@ def index_lines(path: Path, previous: FileExtent | None, form: LineFormat) -> Li
 
     Args:
         path: the file; a missing one counts as empty.
-        previous: its extent when the last command ended normally. As long as the file starts with exactly that, its
-            lines are unchanged, so only their ids are read.
+        previous: its extent when the last command ended normally. As long as the file starts with exactly that content,
+            its lines are unchanged, so only their ids are read.
         form: the format of its lines.
     """
     if not path.exists():
@@ -245,7 +245,7 @@ def index_lines(path: Path, previous: FileExtent | None, form: LineFormat) -> Li
 
 
 def _read_all(file: BinaryIO, previous: FileExtent | None, form: LineFormat, *, trusted: bool) -> LineIndex:
-    """Index all lines. If the earlier lines are `trusted` but turn out to have changed, stop there."""
+    """Index all lines. If the earlier lines are `trusted` but turn out to have changed, stop after them."""
     index = LineIndex(previous, same=previous is None or not previous.bytes)
     trusted_bytes = previous.bytes if previous is not None and trusted else 0
     end = 0

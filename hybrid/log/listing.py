@@ -20,7 +20,7 @@ from hybrid.log.folder import ATTEMPTS, RunFolder
 from hybrid.log.manifest import MANIFEST
 
 State = Literal["finished", "open", "being written", "damaged"]
-# Depth to which runs are searched below the given folder: an ablation or a matrix contains several.
+# Depth to which runs are searched below the given folder: the folder of an ablation or a matrix contains several runs.
 DEPTH = 3
 
 
@@ -29,7 +29,7 @@ class ListedRun:
     """One run, as `hybrid runs list` shows it."""
 
     path: Path
-    # Also None if the manifest cannot be read.
+    # Name of the benchmark; None if the manifest cannot be read.
     benchmark: str | None = None
     # `provider:model`; None for a run without a model, for imported predictions, or if the manifest cannot be read.
     model: str | None = None
@@ -39,9 +39,9 @@ class ListedRun:
     answered: int = 0
     # Number of questions that can be asked.
     n: int = 0
-    # The control that tools returned instead of their outputs: `blank`, `shuffled` or `oracle`.
+    # The control that tools returned instead of their outputs, such as `blank` or `shuffled`.
     control: str | None = None
-    # Start of the last command, or modification time of the manifest if it has none. In UTC.
+    # Start of the last command in UTC; if the manifest has none, the modification time of the manifest.
     date: datetime
     state: State
     # One line per defect of its files.

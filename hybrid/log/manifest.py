@@ -36,9 +36,9 @@ MEND = "restore the original manifest of the run, or give another folder"
 class Invocation:
     """A command that started or resumed a run."""
 
-    # Time at which it opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
+    # Time at which the command opened the run's folder, in UTC: `2026-11-23T14:05:09Z`.
     at: str
-    # Its command line, redacted.
+    # The command line, redacted.
     command: str
     # Git commit of the project, ending in `-dirty` if it was modified; None if the project is not a clone.
     commit: str | None = None
@@ -140,7 +140,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def write_sealed(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file with a JSON object: secrets redacted, and sealed with the sha256 of its content (`seal_of`)."""
+    """Replace a file with a JSON object without secrets, sealed with the sha256 of its content (`seal_of`)."""
     content = json.loads(redact_bytes(data))
     text = json.dumps({**content, SEAL: seal_of(content)}, indent=1, ensure_ascii=False)
     write_atomic(path, text.encode() + b"\n", durable=durable)

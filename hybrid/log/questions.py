@@ -32,7 +32,7 @@ T = TypeVar("T", bound=AnyQuestion)
 
 def question_line(question: AnyQuestion) -> bytes:
     """Encode a question as a line, with its line feed."""
-    # Leave it out if empty, so that files of questions without annotations keep the same bytes.
+    # Leave out an empty `evidence`, so that files of questions without annotations keep the same bytes.
     unannotated = isinstance(question, Question) and not question.evidence
     return to_json(type(question), question, exclude={"evidence"} if unannotated else None) + b"\n"
 
@@ -107,7 +107,7 @@ class RecordedQuestions(SomeQuestions[AnyQuestion]):
         return self.without(())
 
     def cached(self) -> RecordedQuestions:
-        """Return the same questions; each stays in memory once it was read, about 800 bytes for a short one."""
+        """Return the same questions; each stays in memory once it was read, about 800 bytes for a short question."""
         by_id = self.by_id.cached() if isinstance(self.by_id, Records) else self.by_id
         return RecordedQuestions(by_id, self.broken_ids, self.extent)
 

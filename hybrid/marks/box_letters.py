@@ -28,7 +28,7 @@ MAX_OPTIONS = {1: 12, 2: 12, 3: 6, 4: 5, 5: 4}
 EXPLAINED = 2.0
 # Bounds that differ by more than this belong to another box.
 OTHER_PX = 8
-# Minimum ridge height in grey levels at which a line should be explained: fainter ones belong to the picture itself.
+# Minimum ridge height in grey levels at which a line should be explained; fainter lines belong to the picture itself.
 EXPLAINED_STEP = 60.0
 # Largest distance between a line and the outline that explains it.
 BESIDE_LINE_PX = 2
@@ -46,7 +46,7 @@ class LetterOption:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A drawn box with its letter; `lead` is its score margin over other bounds for this letter."""
+    """A drawn box with its letter; `lead` is its score margin over the best other outline for this letter."""
 
     outline: Outline
     label: str
@@ -57,7 +57,7 @@ class Named:
 def name_outlines(
     strokes: Strokes, outlines: Sequence[Outline], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[Named]:
-    """Return the drawn outlines, each with its letter; each label and letter once.
+    """Return the drawn outlines with their letters; each label and each letter is used once.
 
     `expected` are the requested labels (none: any); a legible letter that was not requested also names its outline.
     """
@@ -84,7 +84,7 @@ def name_outlines(
 
 
 def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]]) -> list[tuple[LetterOption, float]]:
-    """Choose one option or none per label to maximise values and explained lines together; return them with leads."""
+    """Choose at most one option per label to maximise values and explained lines; return options and their leads."""
     explained = {
         id(option): _explained(strokes, option.outline) for options_of_letter in ranked for option in options_of_letter
     }
@@ -100,7 +100,7 @@ def _choose_outlines(strokes: Strokes, ranked: Sequence[Sequence[LetterOption]])
     total, best = max(totals, key=lambda choice: choice[0])
     leads = []
     for option in best:
-        # The best total score with other bounds for this option's letter.
+        # The best total score if this option's letter names another outline.
         rival = max(
             (
                 value

@@ -26,7 +26,8 @@ Values = TypeVar("Values", Excess, Mask)
 COLORS: tuple[BoxColor, ...] = ("red", "green")
 CHANNELS: tuple[BoxColor, ...] = ("red", "green", "blue")
 
-# Ridge heights in grey levels from which a line is followed: faint lines on smooth pictures, clear ones in noise.
+# Ridge heights in grey levels from which a line is followed. The lowest finds faint lines on smooth pictures, the
+# highest finds clear lines in noise.
 STEPS = (20.0, 60.0, 120.0)
 # Minimum ridge height in grey levels at which a line of one colour covers a line of another colour.
 COVERING_STEP = 60.0
@@ -63,7 +64,7 @@ class Outline:
     color: BoxColor
     score: float
     corners: Corners
-    # Height of its lines' ridges in grey levels.
+    # Height of the ridges of the outline's lines, in grey levels.
     level: float
 
 
@@ -84,7 +85,8 @@ class Strokes:
         for color in colors:
             others = (planes[channel] for channel in CHANNELS if channel != color)
             excess[color] = np.asarray(cv2.subtract(planes[color], cv2.max(*others), dtype=cv2.CV_16S))
-        # A gap between two lines of one colour would otherwise be a line in the other's excess.
+        # Without this lower bound, a gap between two lines of one colour would be a line in the excess of another
+        # colour.
         bounded = {color: np.maximum(excess[color], np.int16(-MIN_EXCESS)) for color in colors}
         first = {color: (LineScores(bounded[color]), LineScores(_transpose(bounded[color]))) for color in colors}
         covered = {color: _covered(*first[color]) for color in colors}
@@ -137,7 +139,7 @@ def _covered(across: LineScores, down: LineScores) -> Mask:
 
 
 def find_outlines(strokes: Strokes, letters: Sequence[LetterReading]) -> list[Outline]:
-    """Return all outlines that may be drawn boxes, best first; shared or crossed sides cause several per box."""
+    """Return all outlines that may be drawn boxes, best first; shared or crossed sides cause several for one box."""
     outlines = set()
     for color in strokes.colors:
         if min(strokes.of(color)[0].excess.shape) < MIN_SIDE_PX:
@@ -217,7 +219,7 @@ def _together(sides: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.float6
 
 
 def judge(strokes: Strokes, color: BoxColor, corners: Corners) -> Outline | None:
-    """Return the outline between four lines, or None if it is not one."""
+    """Return the outline between four lines, or None if they do not form one box."""
     across, down = strokes.of(color)
     top_edge, bottom_edge, left_edge, right_edge = corners
     sides = (

@@ -51,7 +51,7 @@ class LabelledBox:
 
 @dataclass(frozen=True, slots=True)
 class MarkStyle:
-    """Style of marks. Lengths in pixels; the defaults are those of BLINK's Relative_Depth images.
+    """Style of marks. Lengths are in pixels; the defaults are those of BLINK's Relative_Depth images.
 
     `side` is the position of the letter: "auto" is above, or below if fewer than two rows would be visible above.
     """

@@ -44,7 +44,8 @@ from hybrid.tool import Pixels
 
 MarkKind = Literal["point", "box", "any"]
 
-# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used if no letter shows it.
+# Distance from a ring's outer edge to its letter's centre in BLINK's drawings; used if no letter was found from which
+# to measure it.
 BLINK_LABEL_OFFSET_PX = 16.0
 BLINK_LETTER_PX = 11.0
 # Minimum score at which a ring without a readable letter is reported.
@@ -57,8 +58,8 @@ LATER = ("C", "D")
 # Minimum confidence at which a mark raises the confidence of other marks in its picture, and the confidence up to which
 # it raises them.
 COMPANION = 0.8
-# Minimum correlation at which a letter counts as drawn like that of a clear mark; largest difference of the radii of
-# their rings.
+# `READ_LETTER` is the minimum correlation at which a letter counts as drawn like that of a clear mark; `ALIKE_PX` is
+# the largest difference of the radii of their rings.
 READ_LETTER = 0.8
 ALIKE_PX = 1.5
 # Lowest confidence of a mark that is drawn like a clear mark.
@@ -66,7 +67,7 @@ MIN_TOGETHER = 0.6
 MAX_RING_PX = 46
 # Minimum score at which a box without a readable letter is reported.
 BOX_ALONE = 0.85
-# Smallest lead in score over the second-best box for a letter; below it, the lines support both boxes.
+# Smallest lead in score over the second-best box for a letter; with a smaller lead, the lines support both boxes.
 MIN_LEAD = 0.03
 # Minimum score at which two named boxes are accepted without a search for rings.
 BOX_SURE = 0.7
@@ -81,8 +82,8 @@ def find_marks(
 ) -> Marks:
     """Find rings and boxes and their letters in an image (H, W, 3).
 
-    `labels` are the expected ones, each at most once; empty means any of A-D and REF. `read` finds letters between two
-    grey `levels`: a grey up to the first level is black, and one from the second level on is white.
+    `labels` are the expected labels, each at most once; empty means any of A-D and REF. `read` finds letters between
+    two grey `levels`: a grey up to the first level is black, and one from the second level on is white.
     """
     grey = grey_between(pixels, levels)
     readings = read(grey)
@@ -95,7 +96,8 @@ def find_marks(
         return Marks(boxes=tuple(mark for mark in boxes if mark.label is not None))
     points = _find_points(pixels, grey, field, readings, labels, _named_confidence(boxes))
     points.sort(key=lambda mark: (mark.label is None, mark.label or "", -mark.ring_score))
-    # Each label and letter names one mark; if both kinds claim it, the kind that explains the letters better keeps it.
+    # Each label and letter names one mark. If a ring and an outline both claim it, the kind that explains the letters
+    # better keeps it.
     by_rings, by_lines = _named_confidence(points), _named_confidence(boxes)
     if by_lines > by_rings:
         points = [mark for mark in points if not _claimed(mark, boxes)]
@@ -136,7 +138,7 @@ def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -
 
 
 def _no_ring(field: RingField, outline: Outline) -> bool:
-    """Return whether an outline may take a letter from the rings."""
+    """Return whether an outline is not a ring, so that it may take a letter from the rings."""
     box = outline.box
     width, height = box.x1 - box.x0, box.y1 - box.y0
     # In a colourful picture, small faint outlines occur by chance.
@@ -194,7 +196,7 @@ def _find_points(
 def _beside_clear_letters(
     field: RingField, pairs: Sequence[MarkPair], readings: Sequence[LetterReading], expected: Sequence[str]
 ) -> list[MarkPair]:
-    """Return marks of clear letters with faint rings: at the same offset as in the clearest mark."""
+    """Return marks of clear letters with faint rings; each ring is placed at the offset that the clearest mark has."""
     clear = max(pairs, key=lambda pair: pair.score, default=None)
     if clear is None or min(clear.letter_score, clear.ring.score / RING_ALONE) < READ_LETTER:
         return []
@@ -249,7 +251,10 @@ def _drawn_alike(mark: PointMark, other: PointMark) -> bool:
 
 
 def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
-    """Return the labels still to be found; without expectations, the gaps before the last label found, and A and B."""
+    """Return the labels still to be found.
+
+    Without expected labels, these are the gaps before the last label found, and A and B.
+    """
     if expected:
         return tuple(label for label in expected if label not in labels)
     letters = [label for label in labels if label != "REF"]
@@ -260,7 +265,7 @@ def _missing(labels: Sequence[str], expected: Sequence[str]) -> tuple[str, ...]:
 
 
 def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -> list[Ring]:
-    """Return more rings of a known radius and colour, best first, excluding the known letters."""
+    """Return more rings of a known radius and colour, best first, without rings inside letters or over known rings."""
     radius = round(style.mid_radius_px)
     window = field.window(0, 0, field.width, field.height)
     rings = find_rings(field, window, [radius], count=2 * len(pairs) + 6, least=MIN_RING)
@@ -275,7 +280,7 @@ def _same_style(field: RingField, style: RingStyle, pairs: Sequence[MarkPair]) -
 
 
 def _common_style(rings: Sequence[Ring], most: int) -> tuple[RingStyle | None, list[Ring]]:
-    """Return the style of the best rings if no letter can be read, and its rings."""
+    """Return the style of the best rings, for images without a readable letter, and the rings of that style."""
     good = [ring for ring in rings if ring.score >= RING_ALONE]
     if not good:
         return None, []
@@ -310,8 +315,8 @@ def _name_rings(
             rival = max(
                 (_beside_ring(grey, style, rings[r], other) for other in LABELS if other not in labels), default=0
             )
-            # Another letter is at this position, so the ring belongs to that letter. If the border cuts that letter,
-            # this is doubtful.
+            # If another letter is at this position, the ring belongs to that letter, unless the border cuts the letter:
+            # then the correlations are unreliable.
             is_sure = rival < max(0.5, value + 0.1) or hidden
             value = max(0.0, value - max(0.0, rival - value)) if is_sure else 0.0
         if rings[r].score >= RING_ALONE or value >= 0.5 or (is_sure and rings[r].score >= MIN_RING):

@@ -35,7 +35,7 @@ MIN_WHITE = 175
 MAX_BLACK = 22
 # Smallest part of a letter or word from which it can be read if the border cuts it.
 MIN_SHOWN = 0.3
-# Minimum ratio of width to height at which adjacent letters form a word: "EF" if the border cuts the R off.
+# Minimum ratio of width to height at which adjacent letters form a word; it admits "EF", if the border cuts off the R.
 MIN_WORD = 1.2
 MAX_CANDIDATES = 40
 # Rows and columns of the frame for candidates and templates.
@@ -231,9 +231,9 @@ def _read(padded: Grey, bounds: tuple[int, int, int, int], frame: str) -> Letter
 
 
 def quantile(values: npt.NDArray[Any], share: float) -> float:
-    """Return NumPy's linear quantile of grey levels, 0..255, of which there is at least one.
+    """Return the linear quantile of at least one grey level, 0..255, as NumPy computes it.
 
-    NumPy's own takes twenty times as long for the few pixels of a letter.
+    NumPy's own function takes twenty times as long for the few pixels of a letter.
     """
     ordered = np.sort(values, axis=None)
     at = share * (len(ordered) - 1)
@@ -273,7 +273,7 @@ def _mask(label: str, font: Font, height: int) -> Grey:
 
 
 def _dark_box(grey: Grey, glyph: Box) -> Box:
-    """Grow the letter's bounds while the next line is dark, by at most half its height."""
+    """Grow the letter's bounds while the next line is dark, by at most 40 % of its height, or 2 px if that is more."""
     x0, y0, x1, y1 = (int(v) for v in (glyph.x0, glyph.y0, glyph.x1, glyph.y1))
     most = max(2, round(0.4 * (y1 - y0)))
 
@@ -290,8 +290,8 @@ def _dark_box(grey: Grey, glyph: Box) -> Box:
 def partial_score(grey: Grey, label: str, centre: tuple[float, float], height_px: float) -> float:
     """Return the best correlation, -1..1, of the visible part of a letter cut by the border, within 1 px of `centre`.
 
-    `centre` is the centre of the complete letter, `height_px` its height; 0 if too little is visible, or if the visible
-    part is not white on black.
+    `centre` is the centre of the complete letter, `height_px` its height. The result is 0 if too little is visible, or
+    if the visible part is not white on black.
     """
     return max(
         _overlap_ncc(grey, framed, centre[0] + dx, centre[1] + dy)

@@ -24,8 +24,8 @@ ALL_COLUMNS = slice(None)
 MIN_SIDE_PX = 20
 # Number of pixels averaged along a line: fewer than the shortest side has, but enough to suppress noise.
 ALONG_PX = 15
-# Distances at which a line is compared with its surroundings: outside any line of up to `WIDEST_PX`, and closer, in
-# case the line of another box runs there.
+# Distances at which a line is compared with its surroundings. The first is outside any line of up to `WIDEST_PX`. The
+# second is closer, because the line of another box may be at the first.
 BESIDE_PX = (5, 3)
 WIDEST_PX = 8
 # Minimum share of the averaged pixels that must be visible.
@@ -56,9 +56,9 @@ class Side:
     cover: float
     # Visibly painted part, 0..1.
     shown: float
-    # Number of its two ends that reach a corner.
+    # Number of the side's ends that reach a corner.
     meets: int
-    # Number of its two ends that do not continue beyond the corner.
+    # Number of the side's ends that do not continue beyond the corner.
     stops: int
     level: float
 
@@ -82,7 +82,8 @@ class LineScores:
         self.excess = excess
         self._hidden = np.zeros(excess.shape, bool) if hidden is None else hidden.copy()
         self._sums = _sums_along(excess)
-        # The average along a row depends on no other row, so only rows with hidden pixels need their own.
+        # An average along a row depends on no other row, so only rows with hidden pixels need an average of their
+        # visible pixels.
         partly = np.flatnonzero(self._hidden.any(axis=1))
         self._own_row = np.full(len(excess), -1)
         self._own_row[partly] = np.arange(len(partly))
@@ -92,9 +93,9 @@ class LineScores:
         self._ridge: Map = np.empty(excess.shape, np.float32)
         self._computed = np.zeros(len(excess), bool)
         self._totals: dict[tuple[float, int], Totals] = {}
-        # Any `MIN_SIDE_PX // 2` adjacent columns contain one of these, so rows without a ridge there have no line. At
-        # the border that many columns already count as a line, because OpenCV's opening treats everything beyond the
-        # border as lit.
+        # Any `MIN_SIDE_PX // 2` adjacent columns contain a sampled column, so rows without a ridge in the sampled
+        # columns have no line. At the border that many columns already count as a line, because OpenCV's opening treats
+        # everything beyond the border as lit.
         sampled = slice(MIN_SIDE_PX // 2 - 1, None, MIN_SIDE_PX // 2)
         means = self._means(np.arange(len(excess)), sampled)
         closest = _closest_level(len(excess), np.arange(len(excess)), lambda rows: means[rows])
@@ -106,7 +107,7 @@ class LineScores:
         return self._ridge[rows]
 
     def hidden(self, rows: npt.NDArray[np.intp]) -> Mask:
-        """Return which pixels of rows have no visible value or no visible value beside them, (rows, W)."""
+        """Return which pixels of rows are hidden or have no visible value beside them, (rows, W)."""
         self._compute(rows)
         return self._hidden[rows]
 
@@ -132,7 +133,7 @@ class LineScores:
     def strongest(self, step: float) -> list[Run]:
         """Return the lines with the strongest long ridges, by row; at most `MAX_LINES`.
 
-        Two lines may be in adjacent rows if their columns differ: sides of boxes that overlap.
+        Two lines may be in adjacent rows if their columns differ, like the sides of overlapping boxes.
         """
         import cv2
 
@@ -188,7 +189,7 @@ class LineScores:
         painted = (ridge >= max(MIN_PART * level, MIN_STEP)) & seen
         value = painted + UNSEEN * ~seen
         meets = sum(mean(part) >= 0.5 for part in (value[:NEAR_PX], value[-NEAR_PX:]))
-        # The average along the line extends it by half a window beyond its end.
+        # Averaging along the line extends it by half a window beyond each end.
         before_start, after_end = start - ALONG_PX // 2, end + ALONG_PX // 2
         stops = 0
         for first, last in ((before_start - NEAR_PX, before_start), (after_end, after_end + NEAR_PX)):
@@ -198,7 +199,7 @@ class LineScores:
         return Side(mean(value), np.count_nonzero(painted) / len(painted), meets, stops, level)
 
     def edge(self, row: int, columns: npt.NDArray[np.intp], outwards: int) -> int | None:
-        """Return the outermost row (-1 up, 1 down) whose colour is closer to the line than to the outside.
+        """Return the outermost row, up (`outwards` -1) or down (1), whose colour is closer to the line than to outside.
 
         Return None if fewer than `MIN_SEEN_PX` of the columns are visible, or if either side has no reference.
         """
@@ -255,7 +256,7 @@ def mean(values: npt.NDArray[np.floating]) -> float:
 
 
 def median(values: npt.NDArray[Any]) -> float:
-    """Return NumPy's median of at least one value; NumPy's own takes ten times as long for the pixels of a side."""
+    """Return NumPy's median of at least one value; NumPy's function takes ten times as long for one side's pixels."""
     ordered, middle = np.sort(values), len(values) // 2
     return float(ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 

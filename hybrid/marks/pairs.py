@@ -21,7 +21,7 @@ MIN_RING = 0.3
 ACCEPT = 1.0
 # Minimum ring score, relative to the clearest ring's, at which another ring of the same style is accepted.
 ALIKE = 0.5
-# Correlation margin required of a label that was not requested over one that was.
+# Margin in correlation by which a label that was not requested must exceed one that was.
 UNEXPECTED = 0.05
 # Largest difference in correlation between a letter's best label and another plausible label.
 UNCLEAR = 0.15
@@ -31,9 +31,10 @@ LEGIBLE = 0.6
 CLEAR_LETTER = 0.9
 LETTERS_PER_LABEL = 3
 MAX_STYLES = 4
-# Score from which a red ring is at the position of a letter; only red, because a bold white D looks like a white ring.
+# Minimum score at which a red ring is assumed at the position of a letter. Only red rings count, because a bold white D
+# looks like a white ring.
 RED_RING = 0.5
-# Largest horizontal offset of a letter's centre from the ring's; more if the border cuts the letter's box.
+# Largest horizontal offset of a letter's centre from the ring's.
 SIDEWAYS_PX = 8
 # Largest difference between the horizontal offsets of one picture: letters differ in width.
 ASIDE_PX = 3.0
@@ -165,7 +166,7 @@ def best_style(
     for style in _proposals(pairs):
         assigned = _assign(_of_style(field, style, useful, expected))
         if assigned:
-            # Stop at a much lower score, because marks of one style have similar scores.
+            # Leave out rings with a much lower score, because marks of one style have similar scores.
             clear = max(pair.ring.score for pair in assigned)
             assigned = [pair for pair in assigned if pair.ring.score >= ALIKE * clear]
         total = sum(pair.score - ACCEPT for pair in assigned)

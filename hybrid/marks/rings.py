@@ -32,7 +32,8 @@ ANGLES = 16
 BAND_PIXELS = 4000
 BAND_SAMPLES = 48_000
 SHIFTED_PIXELS = 16_000
-# Smallest side of a window from which its area is shifted to the samples instead of reading each of them.
+# Minimum side of a window whose scores are bounded by shifting its area to each sample; in smaller windows the samples
+# of each centre are read.
 MANY_PX = 64
 # Number of circles up to which all centres are scored; with more, only the centres whose bounds allow the best score.
 FEW_CIRCLES = 5000
@@ -40,8 +41,8 @@ FEW_CIRCLES = 5000
 LEAST = 0.05
 # Resolution of `RingField.bounds`, per grey level: 16 differences of two channels still fit 16 bits.
 EIGHTHS = 8
-# Largest effect of this rounding on a step over three channels, and on a spread; `ROUNDING` is the float32 error of a
-# score.
+# Largest effect of rounding to `EIGHTHS` on a step over three channels, and on a spread; `ROUNDING` is the float32
+# error of a score.
 STEP_ERROR, SPREAD_ERROR = 3**0.5 / EIGHTHS, 3**0.5 / (2 * EIGHTHS)
 ROUNDING = 1e-4
 CALM_GAIN = 0.4
@@ -235,11 +236,11 @@ class RingField:
         """Return the bounds of any window, by reading the samples of all circles at an angle at once."""
         area = self._window_slices(at, far)
         shows = self._shows[area]
-        # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read; 0 where hidden.
+        # Pack three channels and a 1 into one 64-bit number, so that a sample is a single read. Hidden pixels are 0.
         eighths = np.ones((*shows.shape, 4), np.int16)
         eighths[..., :3] = np.rint(np.moveaxis(self._planes[:, *area], 0, 2) * EIGHTHS)
         eighths *= shows[..., None]
-        # The bits of the channels, if visible, and of the last number.
+        # Mask of a pixel's numbers: all ones if it is visible, else ones only in the last number.
         bits = np.full(eighths.shape, -1, np.int16)
         bits[..., :3] *= shows[..., None]
         energy_of = _add_channels(np.square(eighths, dtype=np.int32))
@@ -269,7 +270,7 @@ class RingField:
     def share_apart(self, x: float, y: float, radius: float) -> float:
         """Return the share of a circle, 0..1, where both sides differ from it by at least half their mean difference.
 
-        A circle between a ring and a letter differs only there.
+        A circle through the gap between a ring and a letter differs from both sides only in this gap.
         """
         angles = np.arange(4 * ANGLES) * (np.pi / 2 / ANGLES)
         rows, columns = (
@@ -330,7 +331,7 @@ class _Circles:
     def bounds(
         self, packed: npt.NDArray[np.int64], energy_of: npt.NDArray[np.int32], bits: npt.NDArray[np.int64], far: int
     ) -> tuple[Map, Map]:
-        """Score values rounded to an eighth of a grey level, as integers, minus and plus the rounding error.
+        """Return lower and upper bounds of ring scores (radii, h, w) from integers in eighths of a grey level.
 
         Args:
             packed: three channels and a 1 for the centres and `far` pixels around them (h + 2 far, w + 2 far).
@@ -344,7 +345,7 @@ class _Circles:
         counts = None
         if hidden:
             counts = sums[..., 3].astype(np.float32)
-            # Samples of which one is hidden differ by 1 in the last number.
+            # Two samples differ by 1 in the last number if one of them is hidden.
             shared = np.asarray((counts[self.step :] + counts[: -self.step] - differences[..., 3]) / 2, np.float32)
         low, high = self.bounds_of(sums, energy, differences, None if counts is None else (counts, shared))
         return low.reshape(-1, height, width), high.reshape(-1, height, width)
@@ -356,7 +357,7 @@ class _Circles:
         differences: npt.NDArray[np.uint16],
         visible: tuple[Map, Map] | None,
     ) -> tuple[Map, Map]:
-        """Return bounds (radii, K) from sums of samples in eighths of a grey level, minus and plus the rounding error.
+        """Return lower and upper bounds of ring scores (radii, K) from sums of samples in eighths of a grey level.
 
         For the sums see `_sum_samples`. `visible` are the numbers of visible samples (circles, K) and of samples that
         circle i shares with circle i + step (circles - step, K); None if all are visible.
@@ -378,7 +379,7 @@ class _Circles:
     def sum_shifted(
         self, eighths: npt.NDArray[np.int16], energy_of: npt.NDArray[np.int32], far: int
     ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
-        """Sum the samples as `_sum_samples`, of three channels (h + 2 far, w + 2 far, 3), all visible."""
+        """Sum the samples like `_sum_samples`, but of three channels (h + 2 far, w + 2 far, 3) that are all visible."""
         import cv2
 
         height, width = eighths.shape[0] - 2 * far, eighths.shape[1] - 2 * far
@@ -405,7 +406,7 @@ class _Circles:
         bits: npt.NDArray[np.int64] | None,
         far: int,
     ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32], npt.NDArray[np.uint16]]:
-        """Sum the samples of each circle over the angles; for the arguments see `bounds`, `bits` None if all visible.
+        """Sum each circle's samples over the angles; arguments as for `bounds`, but `bits` is None if all are visible.
 
         Returns the sums of the four numbers (circles, K, 4), of the energies (circles, K), and of the absolute
         differences between circle i and circle i + step (circles - step, K, 4).
@@ -420,7 +421,8 @@ class _Circles:
         energy, total = np.zeros((count, height, width), np.int32), np.zeros((count, size * 4), np.int16)
         contrast = np.empty((count - self.step, size * 4), np.int16)
         differences = np.zeros(contrast.shape, np.uint16)
-        # Process angle by angle, so that the samples stay in the cache; one indexed read takes those of all circles.
+        # Process angle by angle, so that the samples stay in the cache. One indexed read gets the samples of all
+        # circles.
         for places in zip(self.rows + far - _MARGIN, self.columns + far - _MARGIN, strict=True):
             values = packed_at[places].reshape(count, size).view(np.int16)
             energy += energy_at[places]
@@ -439,7 +441,7 @@ class _Circles:
             steps: difference of circle i and circle i + step.
             spread: spread of each circle.
             visible: visible shares of each circle and of each step; None if all are visible.
-            side: 0 for the scores, -1 and 1 for lower and upper bounds of those of rounded values.
+            side: 0 for the scores; -1 and 1 for lower and upper bounds of the scores, if the values are rounded.
         """
         inside, line, outside = (slice(start, start + self.count) for start in (0, self.step, 2 * self.step))
         step, around = np.minimum(steps[inside], steps[line]), np.minimum(spread[inside], spread[outside])
@@ -453,7 +455,7 @@ class _Circles:
             return score
         circles, pairs = visible
         least = np.minimum(np.minimum(circles[line], pairs[inside]), pairs[line])
-        # A short arc fits more positions than a full circle does.
+        # Reduce the score of a partly visible circle, because a short arc fits more positions than a full circle does.
         return np.asarray(np.where(least >= MIN_VISIBLE, score * (0.75 + 0.25 * least), 0), np.float32)
 
 
@@ -473,7 +475,7 @@ def _length(planes: Map) -> Map:
 
 
 def _score(step: Map, spread: Map, around: Map) -> Map:
-    """Return the ring score of the module docstring; more if the line is calmer than its background."""
+    """Return the ring score that the module docstring defines; higher if the line is calmer than its background."""
     calm = np.maximum(0, around - spread) / (around + FLOOR)
     return np.asarray(np.minimum(1, step / (step + 2 * spread + FLOOR) * (1 + CALM_GAIN * calm)), np.float32)
 
@@ -532,9 +534,9 @@ def _find_peaks(
     count: int,
     least: float,
 ) -> list[list[tuple[int, int, float]]]:
-    """Return row and column in a window and score of the best centres, at most `count` per radius, none below `least`.
+    """Return the best centres as (row and column in the window, score): at most `count` per radius, none below `least`.
 
-    Centres are ranked by score minus `aside` (w,). The surroundings of a selected one are excluded.
+    Centres are ranked by score minus `aside` (w,). The surroundings of a selected centre are excluded.
     """
     height, width = at.y1 - at.y0, at.x1 - at.x0
     if height * width * (len(radii) + 2 * SIDE_PX) <= FEW_CIRCLES:

@@ -47,7 +47,8 @@ OURS: Final = "hybrid-perception"
 class PluginKind:
     """One kind of plug-in."""
 
-    # Used in messages. Kinds with the same word share their names: graphs and baselines are both solvers.
+    # The word for this kind in messages. Kinds with the same word share their names: graphs and baselines are both
+    # solvers.
     word: str
     # The project's package of this kind.
     package: str
@@ -79,7 +80,7 @@ TOOLS: Final = "tools"
 # Modules that are not plug-ins: interfaces of benchmarks and exports, benchmark cards, and rules of the specialist
 # solver.
 NOT_THINGS: Final = ("base", "card", "rules")
-# Subfolder for recipes, for kinds that have them.
+# Subfolder for recipes, for kinds of plug-ins that have recipes.
 RECIPES: Final = "recipes"
 # Prefixes of test files next to plug-ins.
 TESTS: Final = ("test_", "conftest")
@@ -91,7 +92,7 @@ HASH_DIGITS: Final = 12
 _OWN: dict[str, tuple[str, ...]] = {}
 # Folders on the search path, each with the packages and subfolders of its plug-ins.
 _NAMED: dict[Path, tuple[tuple[str, str], ...]] = {}
-# The latest option that named each of these folders.
+# The latest option that named each of the folders in `_NAMED`.
 _OPTIONS: dict[Path, str] = {}
 
 
@@ -108,7 +109,7 @@ class PluginOrigin:
 
     @property
     def label(self) -> str:
-        """Its file, or the package that offers it, for messages."""
+        """The plug-in's file, or the package that offers it, for messages."""
         return _file_of(self.places, self.name) if self.entry is None else describe_entry(self.entry)
 
 
@@ -118,7 +119,7 @@ def folders(package: str) -> tuple[str, ...]:
 
 
 def look_in(package: str, places: Sequence[str]) -> None:
-    """Set the folders of a package; those outside the project count as outside."""
+    """Set the folders of a package; those that are not the project's own count as outside folders."""
     _OWN.setdefault(package, folders(package))
     importlib.import_module(package).__path__[:] = list(places)
     importlib.invalidate_caches()
@@ -144,7 +145,7 @@ def outside() -> tuple[Path, ...]:
 
 
 def kind_folders(root: Path) -> list[str]:
-    """Return the names of the subfolders by kind of a folder on the search path."""
+    """Return the names of the subfolders with plug-ins in a folder on the search path."""
     return [Path(place).name for _, place in _NAMED[root]]
 
 
@@ -153,7 +154,7 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
 
     Args:
         places: folders laid out like the project (`tools/`, `baselines/`, ...), or folders of tools.
-        option: the user's name for them, for errors.
+        option: what named them, such as `--path`, for errors.
 
     Raises:
         UsageError: a folder is missing, or has no plug-in.
@@ -310,7 +311,7 @@ def scanned_once() -> Iterator[None]:
 
 
 def looked_up(package: str) -> tuple[Mapping[str, PluginOrigin], Mapping[str, str]]:
-    """Return both `find_origins` and `left_out`, with one scan of the folders. Raises what `find_origins` raises."""
+    """Return the results of `find_origins` and `left_out` from one scan of the folders. Raises like `find_origins`."""
     word, scans = BY_PACKAGE[package].word, _SCANS.get()
     if scans is None:
         by_package, missing = _catalogue(word)
@@ -356,7 +357,7 @@ def _catalogue(word: str) -> tuple[dict[str, dict[str, PluginOrigin]], dict[str,
 
 
 def _helper_clash(origin: PluginOrigin) -> str | None:
-    """Explain which helper of a plug-in is hidden by one of the same name in an earlier folder; None if none is."""
+    """Explain which helper is hidden by a file of the same name in an earlier folder; None if no helper is hidden."""
     if origin.is_builtin or origin.entry is not None:
         return None
     if origin.name in NOT_THINGS:
@@ -409,7 +410,7 @@ def entry_points(group: str) -> tuple[EntryPoint, ...]:
 
 @lru_cache(maxsize=8)
 def _entry_points(path: tuple[str, ...]) -> Mapping[str, tuple[EntryPoint, ...]]:
-    """Return all `hybrid.*` entry points on this `sys.path` by group; cached, as all packages' metadata is read."""
+    """Return all `hybrid.*` entry points on `sys.path` by group; cached, because this reads all packages' metadata."""
     from importlib.metadata import distributions
 
     entries: dict[tuple[str, str, str], EntryPoint] = {}

@@ -44,7 +44,7 @@ class Describer(Protocol):
     """Imports plug-ins from outside of the project in another process."""
 
     def __call__(self, package: str, name: str) -> Any:
-        """Import a plug-in in that process; return a tool's description, None for other kinds. Raises `UsageError`."""
+        """Import a plug-in in the other process; return a tool's description, else None. Raises `UsageError`."""
         ...
 
     def close(self) -> None:
@@ -57,14 +57,14 @@ class _Outside:
 
     make: Callable[[], Describer] | None = None
     describer: Describer | None = None
-    # Each `described_by` creates a new object.
+    # Identifies the current `described_by`, each of which creates a new object.
     inside: object = None
     notes: frozenset[str] = frozenset()
 
 
 @contextmanager
 def described_by(make: Callable[[], Describer]) -> Iterator[None]:
-    """Within this context, a `Describer` imports outside plug-ins first; outside tools are imported only there.
+    """Within this context, a `Describer` imports outside plug-ins first; outside tools are not imported anywhere else.
 
     A nested call keeps the outer context.
     """
@@ -228,7 +228,7 @@ _CACHE: dict[tuple[str, str], Any] = {}
 
 
 def load(package: str, name: str, *, in_process: bool = False) -> Any:
-    """Load the object that a plug-in file exports. An export of the project's Python files is located once.
+    """Load the object that a plug-in file exports; exports of the project's own Python files are cached.
 
     Args:
         package: its package.
@@ -296,7 +296,7 @@ def _refuse_other(kind: PluginKind, name: str, export: object, location: str) ->
 
 
 def load_each(package: str) -> Iterator[tuple[str, Any]]:
-    """Yield every plug-in of a package with its name; an outside one that cannot be loaded is left out with a note.
+    """Yield each plug-in of a package with its name; an outside plug-in that fails to load is left out with a note.
 
     Raises:
         UsageError: a file of the project cannot be loaded.

@@ -32,7 +32,7 @@ def filled(kind: str, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def write(files: Mapping[Path, str]) -> None:
-    """Write new files. Raises `UsageError` for an existing one."""
+    """Write new files. Raises `UsageError` for an existing file."""
     for path in files:
         if path.exists():
             raise UsageError(f"{path} already exists")

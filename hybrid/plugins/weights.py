@@ -61,7 +61,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
 
 
 def look_through(folder: Path, source: str) -> None:
-    """Refuse a folder whose files refer to other places, which transformers and diffusers would follow.
+    """Refuse a folder whose files refer to other places: transformers and diffusers would follow such references.
 
     Symbolic links are followed (the hub's cache consists of them), because the publisher cannot have made them.
 
@@ -109,7 +109,7 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
 
 
 def _refuse_code(path: Path, label: str) -> None:
-    """Refuse a hub kernel (`owner/name`), which transformers would download and run; it does not follow `auto_map`.
+    """Refuse a hub kernel (`owner/name`), which transformers would download and run; `auto_map` is never followed.
 
     A file that is not JSON is accepted: the code that loads it raises its own error.
     """
@@ -179,7 +179,7 @@ def unfetched(error: Exception) -> str:
 def weights_in_use(tool: Tool, learned: BackendCard, weights: Mapping[str, str]) -> str | None:
     """Return the source of a learned backend's weights: a directory, a hub id, or the package that contains them.
 
-    None if the backend itself has no weights.
+    The result is None if the backend itself has no weights.
     """
     override = weights.get(tool.card.name)
     if override is None and learned.package and importable(learned.package):
@@ -229,7 +229,7 @@ def _in_use(tool: Tool, backend: str, weights: Mapping[str, str]) -> str:
 
 
 def missing_library(cards: Iterable[Card]) -> str | None:
-    """Return the message for tools whose classical backend needs a missing library; None if there are none."""
+    """Return the message for tools whose classical backend needs a missing library; None if no tool does."""
     by_library: dict[str, list[str]] = {}
     for card in cards:
         classical = card.backend("classical")
@@ -243,7 +243,7 @@ def missing_library(cards: Iterable[Card]) -> str | None:
 
 
 def weights_of(tool: Tool, learned: BackendCard, weights: Mapping[str, str], *, download: bool) -> Path | None:
-    """Return the directory of a learned backend's weights; None if it has none to load itself.
+    """Return the directory of a learned backend's weights; None if the backend itself loads no weights.
 
     That is the case if a package contains them, or if the backend only uses other tools, which must then have their
     weights.

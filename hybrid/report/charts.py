@@ -1,4 +1,4 @@
-"""Selects the rows for the charts of a section, which the pages draw; no section is treated by its name.
+"""Selects the rows for the charts of a section, which the pages draw; the choice does not depend on a section's name.
 
     charts_of(comparison, section_result, reference_lines(comparison, chance_rows))
 

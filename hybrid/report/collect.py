@@ -44,7 +44,7 @@ class ReportOptions:
     sample_errors: int = 0  # Questions per task on the error sheet
     seed: int = 0  # Seed for drawing the error sheet
     tags: Path | None = None
-    made_by: str = ""  # The command that made it; empty to derive it from the paths
+    made_by: str = ""  # The command that made the report; empty to derive it from the paths
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     """Return the scored solvers of runs, solvers' folders and saved predictions.
 
     Raises:
-        UsageError: as `hybrid compare`, or nothing to report.
+        UsageError: as for `hybrid compare`, or if there is nothing to report.
         DataError: an unusable file.
     """
     sets = by_model(paths, options)
@@ -74,7 +74,7 @@ def collect(scored: Sequence[Found], report: ReportOptions | None = None, **opti
     """Return the pages of scored solvers; `options` are those used for scoring and comparing.
 
     Raises:
-        UsageError: as `hybrid compare`.
+        UsageError: as for `hybrid compare`.
         DataError: tags name questions, solvers or benchmarks that the report does not have.
     """
     known_group(options.get("by"), [entry.scored for entry in scored])

@@ -17,11 +17,12 @@ from hybrid.core.types import Outcome
 from hybrid.report.payload import QuestionPage, SolverEntry
 
 TEXT_SHOWN = 200  # Characters of a question that a row shows
-TEXT_READ = 1000  # Characters of a question that the list stores, in which shared openings are searched
+TEXT_READ = 1000  # Characters of a question that the list stores; shared openings are searched only within these
 ANSWER_SHOWN = 120  # Characters of an answer that the list stores: usually a letter, sometimes a plan or a path
 OPEN = "open"  # The outcome of a question that a solver has not finished
 
-# Kinds of filter: a menu of values; a menu of values of any or one solver; the search field; a checkbox; no filter.
+# Kinds of filter: "choice" is a menu of values; "any" a menu of the values of one solver, or of any; "search" the
+# search field; "flag" a checkbox.
 Filter = Literal["choice", "any", "search", "flag", "none"]
 WORDS = "words"
 # Minimum length of a shared opening, and minimum number of texts that share it, for the list to omit it.
@@ -30,7 +31,7 @@ MIN_SHARED, MIN_SHARERS = 24, 3
 
 @dataclass(frozen=True)
 class ReportColumn:
-    """A column: its name in addresses, its heading, its filter, and its value.
+    """A column: its name in URLs, its heading, its filter, and its value.
 
     `width` is a CSS grid width (`minmax(6rem, 11rem)`), empty for a hidden column. Visible columns of a solver share
     the solver's cell, as a `sign` or as `words`.

@@ -48,7 +48,7 @@ def _field_names(kind: type) -> tuple[str, ...] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value that JSON lacks; `json` calls this for each, which is much faster than `asdict`."""
+    """Convert a value that JSON lacks; `json` calls this for each such value, which is much faster than `asdict`."""
     if isinstance(value, Result):
         return value.as_json()
     kind: Any = type(value)
@@ -72,7 +72,7 @@ def _finite(value: Any) -> Any:
 
 
 def overview_values(overview: Overview, places: Mapping[str, int]) -> dict[str, Any]:
-    """Return the first page; sections have only title and conclusion, because each has its own file."""
+    """Return the first page; sections have only title and conclusion, because each section has its own file."""
     heads = [{"id": section.id, "title": section.title, "lead": section.lead} for section in overview.sections]
     return {**vars(overview), "sections": heads, "front": _charts(overview.front, places)}
 
@@ -96,7 +96,7 @@ def _charts(charts: Iterable[Chart], places: Mapping[str, int]) -> list[dict[str
 
 
 def chunks(questions: Iterable[QuestionPage]) -> Iterator[tuple[int, str, frozenset[str]]]:
-    """Yield the questions in files as they arrive: the first row, their list as JSON, and the image files."""
+    """Divide the questions into files as they arrive; yield each file's first row, questions as JSON, and images."""
     start, number, texts, chars, files = 0, 0, list[str](), 0, set[str]()
     for number, page in enumerate(questions, 1):
         text = as_json(page)

@@ -26,7 +26,7 @@ SAID = {"protocol": "protocol", "tool output": "tool_output", "findings shown as
 
 
 def card(scored: Scored) -> SolverCard:
-    """Return a solver for the pages."""
+    """Return the facts about a solver that the pages show."""
     return SolverCard(
         scored.solver,
         role(scored),
@@ -47,7 +47,7 @@ def facts(solvers: Sequence[Scored]) -> tuple[Fact, ...]:
     for members in runs.values():
         first = members[0]
         if first.folder is None:
-            # Predictions scored directly from their file.
+            # These predictions were scored directly from their file.
             origin = " ".join(first.origin.lines()) if first.origin else ""
             name, record = first.solver, {"data": str(first.data), "predictions": origin}
         else:

@@ -164,7 +164,7 @@ class LiveSite:
                 self._changed.notify_all()
 
     def _make(self) -> Made:
-        # Take the stamp first, so that answers which arrive during the build trigger the next one.
+        # Take the stamp first, so that answers that arrive during the build trigger the next one.
         stamp = stamp_of(self._run)
         self._number += 1
         folder = self._root / str(self._number)
@@ -220,7 +220,7 @@ class ViewedRun:
                 self._site.close()
 
     def read_progress(self) -> dict[str, Json]:
-        """Return the progress of the run; one reader at a time."""
+        """Return the progress of the run; only one thread reads it at a time."""
         with self._reading:
             return self.progress.as_json()
 
@@ -236,7 +236,7 @@ class ViewedRun:
 
 
 class PageServer(LocalServer):
-    """Serves runs on 127.0.0.1: their progress at `/`, the pages of the first one at `/1/`.
+    """Serves runs on 127.0.0.1: their progress at `/`, and the pages of the first run at `/1/`.
 
     Args:
         runs: the runs, in the order of the page.

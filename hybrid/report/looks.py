@@ -1,4 +1,4 @@
-"""The places at which a question's calls looked, for its page: as marks over the pictures, and in words.
+"""The places at which the tool calls about a question looked: as marks over its pictures, and in words.
 
 places = PlacesOfQuestion(question)
 places.looked(solver, attempt)        # "1 of 2 calls with a region cover an annotated place"
@@ -24,7 +24,7 @@ class PlacesOfQuestion:
         self._regions: list[tuple[str, LookedRegion]] = []
 
     def looked(self, solver: str, attempt: Attempt) -> str:
-        """Add a solver's regions; return how many of its calls cover an annotated place, empty without a region."""
+        """Add a solver's regions; return how many of its calls cover an annotated place; empty if none has a region."""
         looks = looks_of(self._question, attempt) if self._targets else ()
         self._regions += [(f"{solver}: {look.tool}", region) for look in looks for region in look.regions]
         if not looks:

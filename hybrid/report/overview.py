@@ -86,9 +86,9 @@ def _front(
     rows: Mapping[str, Sequence[Result]],
     marks: Sequence[ReferenceLine],
 ) -> Iterator[Chart]:
-    """Yield the parts of the gain, each solver's value, and by task the differences of main pairs or else values.
+    """Yield charts: the gain's parts, each solver's value, and by task the main pairs' differences, or else accuracies.
 
-    The parts of the gain are over all questions, with one chart per pair; their steps link to their questions.
+    The parts of the gain are over all questions, with one chart per pair. The steps of a chart link to their questions.
     """
     if DECOMPOSITION in by_name:
         steps = [chart for chart in charts_of(comparison, by_name[DECOMPOSITION]) if not chart.rows[0].group]
@@ -97,7 +97,7 @@ def _front(
             yield replace(chart, title=GAIN) if len(steps) > 1 else chart
     if values := headlines(comparison, rows.get(VALUES, ())):
         metric = values[0].metric
-        # Draw one reference line of each kind: the highest; for chance, the first, which is that of guessing.
+        # Draw one reference line of each kind: the highest, or for chance the first, which is the value of guessing.
         by_kind: dict[str, ReferenceLine] = {}
         for mark in (mark for mark in marks if mark.task == metric):
             other = by_kind.setdefault(mark.kind, mark)

@@ -23,7 +23,7 @@ from hybrid.solving.solver import Role
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact about a run: `model`, `openai:gpt-4o`."""
+    """A fact about a run, such as `model` with the value `openai:gpt-4o`."""
 
     name: str
     value: str
@@ -31,7 +31,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class SolverCard:
-    """A solver for the pages."""
+    """What the pages show about a solver."""
 
     name: str  # The name in tables: `controller [blank]`
     role: Role
@@ -58,7 +58,7 @@ class Chart:
 class OverviewSection:
     """A reader's question and its answer: charts, then tables, and the command that prints the same numbers."""
 
-    id: str  # Its anchor in a link: letters, digits and hyphens
+    id: str  # The section's anchor in a link: letters, digits and hyphens
     title: str
     lead: str  # The conclusion in one or two sentences, shown while the section is folded; may be empty
     charts: tuple[Chart, ...]
@@ -122,7 +122,7 @@ class PicturePayload:
 
 @dataclass(frozen=True)
 class StepEntry:
-    """One step of a conversation: a model's message, a tool output, a decision of a rule."""
+    """One step of a conversation: a model's message, a tool output, or a decision of a rule."""
 
     kind: Literal["model", "tool", "rule"]
     name: str
@@ -135,7 +135,7 @@ class StepEntry:
 
 @dataclass(frozen=True)
 class AskEntry:
-    """One prompt, with the steps and the reply to it."""
+    """One prompt, with the steps that answered it and the reply."""
 
     # Text and images in order; empty if it is the question as shown above.
     prompt: tuple[str | PicturePayload, ...]
@@ -154,7 +154,7 @@ class AskEntry:
 
 @dataclass(frozen=True)
 class SolverEntry:
-    """One solver's steps to its answer."""
+    """The steps by which one solver came to its answer."""
 
     solver: str
     correct: float | None  # 0..1; None if the solver was not asked, or if the question has no right or wrong answer
@@ -197,10 +197,10 @@ class QuestionPage:
 class BenchmarkPages:
     """The pages of one benchmark."""
 
-    key: str  # Key of its files and links: the benchmark's name, with a number if it appears twice
+    key: str  # Key of the benchmark's files and links: its name, with a number if it appears twice
     overview: Overview
     n: int  # Number of questions
-    # In the order of the data; generated one at a time, because there may be many long ones.
+    # In the order of the data; generated one at a time, because there may be many long questions.
     questions: Iterator[QuestionPage]
 
 

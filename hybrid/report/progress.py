@@ -45,7 +45,7 @@ PIECE: Final = 1 << 24
 
 @dataclass
 class SolverCounts:
-    """The lines of one solver so far, counted."""
+    """Counts of one solver's lines that have been read so far."""
 
     path: Path
     # Position after the last complete line that was read.
@@ -55,7 +55,7 @@ class SolverCounts:
     open_failures: dict[str, str] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     used: Usage = field(default_factory=Usage)
-    # When the last questions ended, in seconds of Unix time.
+    # End times of the latest questions, in seconds of Unix time.
     ends: deque[float] = field(default_factory=lambda: deque(maxlen=RATE_OVER))
 
     def new_lines(self) -> Iterator[bytes]:
@@ -73,7 +73,7 @@ class SolverCounts:
             return
 
     def add(self, record: Attempt | Unfinished) -> bool:
-        """Count a record; return whether it is new: the first finished line of a question counts."""
+        """Count a record and return whether it is new: only the first finished line of a question counts."""
         if record.id in self.finished:
             return False
         if isinstance(record, Unfinished):
@@ -96,7 +96,7 @@ class SolverCounts:
         return (len(ends) - 1) / seconds if seconds > 0 else None
 
     def as_json(self, n: int, since: float) -> dict[str, Json]:
-        """Return the counts; `n` is the number of questions, `since` when the last command began."""
+        """Return the counts; `n` is the number of questions, `since` the time at which the last command began."""
         rate, remaining = self.rate(since), n - len(self.finished) - len(self.open_failures)
         failures = self.outcomes + Counter(self.open_failures.values())
         used, is_complete = self.used, self.used.is_complete

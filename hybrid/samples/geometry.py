@@ -28,12 +28,12 @@ from hybrid.tool import Pixels
 
 # Minimum ratio of the farther point's depth to the nearer point's.
 DEPTH_MARGIN = 1.25
-# Share of pairs on one row, mirrored about the centre, with A on the left: these are 54 of the 124 pairs in BLINK's
-# Relative_Depth val.
+# Share of pairs whose points are on one row, mirrored about the centre, with A on the left: 54 of the 124 pairs in
+# BLINK's Relative_Depth val.
 SAME_ROW_SHARE = 54 / 124
 DEPTH_SIZES = ((500, 375), (500, 375), (500, 333), (500, 333), (375, 500))
 JIGSAW_WIDTH = 400
-# Heights in the real set, repeated by their frequency; all are even.
+# Heights of the pictures in BLINK's Jigsaw set, repeated by their frequency; all are even.
 JIGSAW_HEIGHTS = (220, 220, 220, 210, 210, 232, 230, 226, 212, 186)
 # Smallest mean difference of the two pieces in grey levels.
 PIECE_DIFFERENCE = 16.0
@@ -45,7 +45,7 @@ Pair = tuple[tuple[int, int], tuple[int, int]]
 
 
 def relative_depth(rng: np.random.Generator, answer: int) -> Item:
-    """Ask which of two ringed points is closer; points are on smooth patches and differ by `DEPTH_MARGIN` in depth."""
+    """Ask which of two ringed points on smooth patches is closer; their depth ratio is at least `DEPTH_MARGIN`."""
     same_row = rng.random() < SAME_ROW_SHARE
     width, height = DEPTH_SIZES[pick(rng, len(DEPTH_SIZES))]
 
@@ -58,7 +58,7 @@ def relative_depth(rng: np.random.Generator, answer: int) -> Item:
     rgb, depth_m = view.rgb, view.depth_m
     nearer = int(depth_m[pair[1][1], pair[1][0]] < depth_m[pair[0][1], pair[0][0]])
     if nearer != answer and same_row:
-        # A stays on the left as in the real set, so the picture is mirrored instead of swapping the letters.
+        # A stays on the left as in the real set, so mirror the picture instead of swapping the letters.
         rgb, depth_m = np.ascontiguousarray(rgb[:, ::-1]), np.asarray(depth_m[:, ::-1])
     elif nearer != answer:
         pair = (pair[1], pair[0])
@@ -190,7 +190,7 @@ def _corners(pixels: Pixels) -> npt.NDArray[np.float64]:
 
 
 def _apart(rng: np.random.Generator, targets: npt.NDArray[np.float64], size: tuple[int, int]) -> list[int]:
-    """Return indices of four targets (N, 2) inside a picture (width, height), `CANDIDATE_GAP_PX` apart, or fewer."""
+    """Return indices of up to four targets (N, 2) inside a picture (width, height), `CANDIDATE_GAP_PX` apart."""
     selected: list[int] = []
     low, high = np.array([20.0, 20.0]), np.array(size) - 20.0
     for number in rng.permutation(len(targets)):

@@ -147,7 +147,7 @@ def fits(camera: Camera, rect: Rect, others: Sequence[Rect], margin: float = 6.0
 
 
 def apart(rect: Rect, others: Iterable[Rect], margin: float) -> bool:
-    """Return whether a rectangle is at least `margin` pixels away, to some side, from each of the others."""
+    """Return whether a rectangle is at least `margin` pixels away, along x or y, from each of the others."""
     x0, y0, x1, y1 = rect
     return all(x1 + margin <= a or c + margin <= x0 or y1 + margin <= b or d + margin <= y0 for a, b, c, d in others)
 

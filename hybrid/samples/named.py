@@ -76,7 +76,7 @@ def left_right(words: np.random.Generator, rng: np.random.Generator, answer: int
 
 
 def located(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Ask for the side in one word: left or right."""
+    """Ask on which side of another object an object is; the choices are left and right."""
     item = left_right(words, rng, answer)
     first, _, second = item.choices[0].removeprefix("The ").removesuffix(".").partition(" is on the left side of the ")
     question = (
@@ -123,7 +123,7 @@ def distance(words: np.random.Generator, rng: np.random.Generator, answer: int) 
 
 
 def attribute(words: np.random.Generator, rng: np.random.Generator, answer: int) -> Item:
-    """Ask for the colour of a small object in a large picture, the only one of four with its shape."""
+    """Ask for the colour of a small object in a large picture; none of the other three objects has its shape."""
     shape = SHAPES[pick(words, len(SHAPES))]
     other = next(candidate for candidate in SHAPES if candidate != shape)
     choices = tuple(str(colour) for colour in words.permutation(list(NAMED_COLOURS))[:4])

@@ -48,8 +48,8 @@ SAME_RATIO = 1.06
 LIGHT_RATIO = 1.35
 # Range of the standard deviation, in logarithms, of a paint's red, green and blue around grey, drawn for each picture.
 #
-# It makes the chromaticities of a picture's segments spread as in photographs: `bench/reflectance.py --spread`
-# measures both. In photographs a part of the spread is due to coloured light; here the light is white.
+# It makes the chromaticities of a picture's segments spread as in photographs; `bench/reflectance.py --spread` measures
+# the spread in both. In photographs a part of the spread is due to coloured light; here the light is white.
 TINT = (0.1, 0.6)
 # Length of haze (`haze_m`), so large that there is hardly any haze, as indoors. Intrinsic Images in the Wild, the
 # source of BLINK's items, shows interiors.
@@ -57,7 +57,8 @@ CLEAR_M = 2000.0
 # Range of the intersection over union of a wrong box with the tight box.
 WRONG_OVERLAP = (0.4, 0.65)
 
-# Smallest size of a boxed object, so that the corners of its two boxes can be a letter's size apart.
+# Smallest side of a boxed object (`LARGE_PX`), so that the corners of its two boxes can be a letter's size
+# (`LETTER_PX`) apart.
 LARGE_PX, LETTER_PX = 64, 18
 
 
@@ -229,7 +230,7 @@ POINTS = 200
 
 
 def _surface_pair(rng: np.random.Generator, answer: int) -> tuple[RenderedView, tuple[Spot, Spot]] | None:
-    """Render a scene and find two points for which `answer` is true; half of the unequal pairs mislead by light."""
+    """Render a scene and find two points for which `answer` is true; light misleads in half of the unequal pairs."""
     view = render(_painted(rng), random_camera(rng, WIDTH, HEIGHT), rng)
     # Candidates are well-exposed points on one surface in one light, away from the borders; the surface is chosen
     # first.

@@ -23,8 +23,8 @@ WIDTH, HEIGHT = 448, 320
 MAX_THINGS = len(NAMED_COLOURS)
 SHAPES = ("square", "circle")
 
-# Half the size of the most salient object; each next object is smaller and more similar to the ground by these factors.
-# So its area and its contrast are below those of every object before it.
+# `MAX_PX` is half the side of the most salient object. Each further object is smaller by the factor `SHRINK` and closer
+# to the colour of the ground by `FADE`, so its area and its contrast are below those of every object before it.
 MAX_PX, SHRINK, FADE = 42.0, 0.8, 0.1
 GREY_PX, GREY_CONTRAST = (9, 13), 16
 MARGIN_PX = 8
@@ -50,7 +50,7 @@ class NamedObject:
 
 @dataclass(frozen=True)
 class PopOutScene:
-    """`things` from the most to the least salient; `greys` are the squares around objects that are not salient."""
+    """`objects` from the most to the least salient; `greys` are the squares around objects that are not salient."""
 
     objects: tuple[NamedObject, ...]
     greys: tuple[Rect, ...]

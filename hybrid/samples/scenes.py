@@ -26,7 +26,7 @@ SKY, GROUND, WALL, FIRST_SOLID = 0, 1, 2, 3
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 # Depths outside this range are not rendered.
 NEAR_M, FAR_M = 0.05, 250.0
-# The corners of a unit cube, (8, 3).
+# The corners of a cube from -1 to 1, (8, 3).
 SIGNS = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], dtype=np.float64)
 
 
@@ -68,7 +68,7 @@ class Camera:
         return np.asarray(self.rotation().T @ local + np.asarray(self.position))
 
     def rays(self) -> FloatMap:
-        """Return world directions (3, H, W) of one metre of depth, one per pixel."""
+        """Return one direction per pixel in world coordinates, (3, H, W), scaled to one metre of depth."""
         centre_x, centre_y = self.centre_px
         across = (np.arange(self.width) - centre_x) / self.focal_px
         down = (np.arange(self.height) - centre_y) / self.focal_px
@@ -95,7 +95,7 @@ def orbit(target: Vector, radius_m: float, azimuth_rad: float, height_m: float, 
 
 @dataclass(frozen=True, eq=False)
 class SceneBlock:
-    """A box on its own axes, rotated by `yaw_rad` about the vertical."""
+    """A box with its own axes, rotated by `yaw_rad` about the vertical."""
 
     centre: Vector
     half: Vector
@@ -217,7 +217,7 @@ class _Buffers:
 
 
 def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: float = 2.5) -> RenderedView:
-    """Cast one ray per pixel. `rng` generates the sensor noise, `noise` is its standard deviation in grey levels."""
+    """Cast one ray per pixel. `rng` generates the sensor noise, whose standard deviation is `noise` in grey levels."""
     buffers = _Buffers(camera)
     everything = (slice(0, camera.height), slice(0, camera.width))
     buffers.add(GROUND, _ground_hit(buffers.rays, camera.position), everything, scene.ground)
@@ -225,7 +225,7 @@ def render(scene: Scene, camera: Camera, rng: np.random.Generator, *, noise: flo
         buffers.add(WALL, _wall_hit(buffers.rays, camera.position, scene.wall), everything, scene.wall.texture)
     covered = []
     for index, solid in enumerate(scene.solids):
-        # The rows and columns that the solid may cover, empty if it is outside.
+        # The rows and columns that the solid may cover; they are empty if it is outside of the picture.
         rows, columns = everything
         projected = camera.project(solid.corners())
         if projected[:, 2].min() > NEAR_M:

@@ -92,7 +92,7 @@ def _noise(rng: np.random.Generator, side: int, slope: float) -> Callable[[], Fl
 
 
 def _pattern(rng: np.random.Generator, pattern: Pattern, side: int) -> Callable[[], npt.ArrayLike]:
-    """Draw tileable mixing weights (side, side), 0..1, of a texture's colours; return a function to compute them."""
+    """Draw a tileable pattern; return a function that computes its mixing weights (side, side) of the colours, 0..1."""
     cells = 2 * int(rng.integers(2, 5))
     if pattern == "noise":
         noise = _noise(rng, side, 1.2)
@@ -162,7 +162,7 @@ def texture(
 
 
 def plain(rng: np.random.Generator, colour: Colour, *, grain: float = 0.05) -> Texture:
-    """Make a surface of one colour with faint grain and no slow change."""
+    """Make a surface of one colour with faint grain and no slow change of brightness."""
     return texture(rng, "plain", (colour, colour), texels_per_m=140.0, grain=grain, drift=0.0, side=128)
 
 
@@ -183,8 +183,8 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
 
     Args:
         surface: The texture to sample.
-        u: Coordinates along the surface in metres, (H, W).
-        v: Coordinates along the surface in metres, (H, W).
+        u: Coordinates along the surface's first axis in metres, (H, W).
+        v: Coordinates along its second axis in metres, (H, W).
         footprint_m: Side of a pixel on the surface in metres, (H, W).
     """
     last = len(surface.levels) - 1
@@ -206,7 +206,10 @@ def sample(surface: Texture, u: FloatMap, v: FloatMap, footprint_m: FloatMap) ->
 
 
 def thrice(values: FloatMap) -> FloatMap:
-    """Repeat (H, W) in three channels, (H, W, 3): numpy iterates pixel by pixel over a last axis of three."""
+    """Repeat (H, W) in three channels, (H, W, 3).
+
+    This uses OpenCV, because NumPy iterates pixel by pixel over a last axis of three.
+    """
     return np.asarray(cv2.merge((values, values, values)))
 
 

@@ -33,11 +33,11 @@ class WeightFree(ABC, Generic[A]):
     """A backend that loads nothing and answers one request at a time."""
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
+        """Do nothing, because nothing has to be loaded."""
         del device, weights
 
     def run(self, requests: Sequence[Request[A]]) -> list[Evidence]:
-        """Return one evidence per request, in order. Raises `ToolError` as `answer`."""
+        """Return one evidence per request, in order. Raises the errors of `answer`."""
         return [self.answer(request) for request in requests]
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Learned(Stages[A, P, R], Generic[A, P, R, M]):
 
     @property
     def networks(self) -> Sequence[Network]:
-        """The networks loaded by `setup`, which checks of weights inspect."""
+        """The networks that `setup` has loaded, for checks of weights."""
         return self._networks
 
 

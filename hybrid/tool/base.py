@@ -40,7 +40,7 @@ class Request(Generic[A_co]):
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that a tool made. Without `box` it is an overlay the size of input `of`; with it a derived image.
+    """A picture that a tool made: an overlay of the same size as input `of` or, with `box`, a derived image.
 
     `of` counts inputs from 0; `box` is in pixels of that input; `scale` is the number of pixels of this picture per
     pixel of that input. An overlay given as a function is drawn only if a model or a person looks at it.
@@ -83,7 +83,7 @@ A_contra = TypeVar("A_contra", bound="Args", contravariant=True)
 
 
 class Backend(Protocol[A_contra]):
-    """One way to answer: the constructor does no work, `setup` loads weights once, a worker thread calls `run`."""
+    """One way to answer: the constructor does no work, `setup` loads weights once, and a worker thread calls `run`."""
 
     def setup(self, device: str, weights: str | None) -> None:
         """Load what is needed onto `device` from `weights` (a directory or hub id). Raises `WeightsError`."""
@@ -118,7 +118,7 @@ class Stages(ABC, Generic[A, P, R]):
         """Return the input of the network, in host memory. Raises `ToolError` for a request that cannot be answered."""
 
     def batch_key(self, prepared: P) -> Hashable:
-        """Return a key that is equal for inputs which fit into one pass, such as a tensor's shape; None by default."""
+        """Return a key that is equal for inputs that fit into one pass, such as a tensor's shape; None by default."""
         del prepared
         return None
 
@@ -240,7 +240,8 @@ class BackendCard(_Tuples):
     # Tools that only this backend needs, besides those of the card. A learned backend without its own weights works if
     # the tools that it needs have their weights.
     needs: tuple[Need, ...] = ()
-    # Python package that contains its own weights; they are used if no weights are named and the package is installed.
+    # Python package that contains weights for this backend; they are used if no weights are named and the package is
+    # installed.
     package: str | None = None
     # Import name of the package that a weight-free backend requires.
     library: str | None = None
@@ -325,7 +326,7 @@ class Claims(_Tuples):
     # Fields of `data` that are null, false or empty if the pictures do not determine an answer. A tool without such
     # fields states nothing that a picture could fail to show, so the check does not call it.
     fields: tuple[str, ...]
-    # The argument that lists the points or boxes to compare. If all have the same position, there is no answer.
+    # The argument that lists the points or boxes to compare. If all of them have the same position, there is no answer.
     compares: str | None = None
     # Whether there is no answer if all pictures are the same.
     same_pictures: bool = False
@@ -345,9 +346,9 @@ class Tool(_Tuples):
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
-    # Makes a question in which every network is given the picture (H, W, 3), at least 400 px a side, or large parts of
-    # it; the network's actual input is compared with the expected one. If None, the picture replaces every image of the
-    # known answers, or the tool is called without arguments.
+    # Makes a question in which every network gets the given picture (H, W, 3), at least 400 px a side, or large parts
+    # of it; then the actual input of each network is compared with the expected input. If None, the picture replaces
+    # every image of the known answers, or the tool is called without arguments.
     probe: Callable[[Pixels], CheckCase] | None = None
     # Claims of an output; if None, any output with a confidence above a half is a claim.
     claims: Claims | None = None
@@ -355,7 +356,7 @@ class Tool(_Tuples):
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     # JSON schema of the `data` of its outputs (`hybrid.tool.outputs.schema_of`); None if it declares none.
     output: Mapping[str, Json] | None = field(default=None, hash=False)
-    # A second fixed wording of its texts: phrases without digits, each with what replaces it
+    # A second fixed wording of its texts: phrases without digits, each with its replacement
     # (`hybrid/solving/paraphrase.py`). Without a second wording the tool cannot be offered with `--tool-output
     # paraphrased`.
     wording: tuple[tuple[str, str], ...] = ()
@@ -378,7 +379,7 @@ class Tool(_Tuples):
 
     @property
     def looked_into(self) -> bool:
-        """Return whether weights that are new to this home must pass known answers first."""
+        """Return whether weights must pass known answers before their first use."""
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:
@@ -396,15 +397,15 @@ class Tool(_Tuples):
 
 
 def json_of_args(args: Mapping[str, Json] | Args) -> dict[str, Json]:
-    """Return arguments as JSON, as they are recorded; fields of an object that are None by default are left out.
+    """Return arguments as JSON, as they are recorded; fields that are None and have None as default are left out.
 
-    A null in place of another default stays, so a tool that parses the result gets the same arguments.
+    A null that replaces another default stays, so a tool that parses the result gets the same arguments.
     """
     return dict(args) if isinstance(args, Mapping) else _as_recorded(args, args.model_dump(mode="json"))
 
 
 def _as_recorded(value: object, dumped: Any) -> Any:
-    """Return the JSON form of a value without the fields, at any depth, that are None by default."""
+    """Return the JSON form of a value without the fields, at any depth, that are None and have None as default."""
     from pydantic import BaseModel
 
     if isinstance(dumped, dict) and isinstance(value, BaseModel):

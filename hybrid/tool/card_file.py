@@ -38,7 +38,7 @@ def tool_card(module: str, *code: Callable[..., Any]) -> Card:
 
 
 def card_file(module: Path) -> Path:
-    """Return the path of the card file of the tool in that file; the card file need not exist."""
+    """Return the path of a tool's card file, derived from the file of its module; the card file need not exist."""
     return module.with_name("card.toml") if module.name == "__init__.py" else module.with_suffix(".toml")
 
 
@@ -46,7 +46,7 @@ def card_alone(module: Path) -> Card | None:
     """Return the card of a tool without importing it; None if it has no card file. `elsewhere` stands in for its code.
 
     Raises:
-        DataError: as `tool_card`.
+        DataError: as for `tool_card`.
     """
     file = card_file(module)
     return read_card(file, Card, CodeElsewhere(families_of(module))) if file.is_file() else None

@@ -76,7 +76,8 @@ def load_verified(
         device: device of the model, e.g. "cpu", "cuda:0".
         processor_class: name of the transformers class of the processor.
         model_types: model families that the caller supports; empty means any.
-        harmless: parts of the names of tensors in the file that the model does not use, which is no error.
+        harmless: parts of tensor names. A tensor in the file whose name contains one of them is accepted even if the
+            model does not use it.
         full_pictures: whether the network is given full pictures, or large parts of them; False for one that only reads
             small parts (lines of text), whose correct input no check can know.
         download: whether a hub id that is not on disk may be fetched.
@@ -98,9 +99,9 @@ def load_module(model: Any, weights: str, *, device: str = "cpu", download: bool
     """Load and verify a user's torch module, with the image processor that is next to its weights.
 
     Args:
-        model: the module, built with any weights: all are replaced.
+        model: the module, built with any weights, because all are replaced.
         weights: a directory, or a hub id, with `.safetensors` files of tensors named as in its `state_dict`, and a
-            `preprocessor_config.json` in transformers' form: how the network was trained to see pictures.
+            `preprocessor_config.json` in transformers' form, which describes how to prepare pictures for the network.
         device: device of the model, e.g. "cpu", "cuda:0".
         download: whether a hub id that is not on disk may be fetched.
 
@@ -243,7 +244,7 @@ def _load(auto: str, processor: str, folder: Path, weights: str, harmless: Seque
             dtype="float32",
         )
         refuse_unfit(weights, info, harmless)
-        # Without an explicit answer, a processor with custom code would ask at the terminal.
+        # Without an explicit value, transformers would ask at the terminal about a processor with custom code.
         loader = getattr(transformers, processor)
         return model, loader.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except WeightsError:
@@ -258,7 +259,7 @@ def fill(
     """Load tensors by name into a torch module, and announce it with the picture input that it expects (`wants`).
 
     Raises:
-        WeightsError: the tensors are not exactly those that it has.
+        WeightsError: the tensors are not exactly those of the module.
     """
     put_tensors(model, tensors, location)
     announce(Network(location, model, wants))
@@ -268,7 +269,7 @@ def put_tensors(model: Any, tensors: Mapping[str, Any], location: str) -> None:
     """Load tensors by name into a torch module whose parts are announced separately.
 
     Raises:
-        WeightsError: the tensors are not exactly those that it has.
+        WeightsError: the tensors are not exactly those of the module.
     """
     expected = model.state_dict()
     info = {

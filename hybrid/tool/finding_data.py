@@ -28,7 +28,7 @@ def box_of(row: Mapping[str, Json]) -> Box | None:
 def number_of(row: Mapping[str, Json], key: str) -> float | None:
     """Return the number under a key of an object in an output's data, or None; True and False do not count.
 
-    Also None for a whole number that is too large for floating point.
+    The result is also None for a whole number that is too large for floating point.
     """
     value = row.get(key)
     try:

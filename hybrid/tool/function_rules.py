@@ -43,7 +43,9 @@ class FunctionRule:
 def answer_with(
     value: object, prompt: Prompt, ctx: RuleContext, tool_name: str, finding: Finding
 ) -> SpecialistAnswer | None:
-    """Return the answer for a value: the text of a choice, else the value as text; None with a note in the trace.
+    """Return the answer for a value: the text of a choice, else the value as text.
+
+    Returns None if the value is None, or, with a note in the trace, if it does not select exactly one choice.
 
     Raises:
         TypeError: the value is not a text, number or boolean.
@@ -67,7 +69,7 @@ def answer_with(
 
 
 def _choice_of(words: str, choices: Sequence[str]) -> int | None:
-    """Return the index of the only choice with that text, else with that letter, else that contains the text."""
+    """Return the index of the only choice with this text, else with this letter, else of the only one containing it."""
     plain = [choice.strip(" .").casefold() for choice in choices]
     phrase = words.strip(" .").casefold()
     if plain.count(phrase) == 1:

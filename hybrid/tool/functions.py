@@ -51,11 +51,11 @@ class FunctionBackend:
         self._plan = plan
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing is loaded."""
+        """Do nothing, because nothing has to be loaded."""
         del device, weights
 
     def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
-        """Return one evidence per request, in order. Raises as the function does."""
+        """Return one evidence per request, in order. Raises the errors of the function."""
         return [self._plan.call(request) for request in requests]
 
 
@@ -224,7 +224,7 @@ class _Options:
 
 
 def _compile(function: Callable[..., Any], options: _Options) -> FunctionTool:
-    """Return the tool of a function. Raises `TypeError` as `tool`."""
+    """Return the tool of a function. Raises `TypeError` as described for `tool`."""
     name = options.name or function.__name__
     first, second, described = read_docstring(function)
     summary = options.summary or first
@@ -318,7 +318,7 @@ def _check_case(
         images = tuple(posed) if isinstance(posed, list | tuple) else (posed,)
         return CheckCase(images, args, _Expected(expect, within), needs=needs)
 
-    # Its code is that of the decorated function (`hybrid.serving.sources.made_by`).
+    # `made_by` (`hybrid.serving.sources`) then takes the code of the decorated function instead of that of `pose`.
     pose.__wrapped__ = function  # type: ignore[attr-defined]
     return pose
 

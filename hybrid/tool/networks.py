@@ -21,8 +21,8 @@ from typing import Any
 class PictureInput:
     """The values of a colour in the tensor: channel i is `offsets[i] + sum over k of weights[i][k] * rgb[k] / 255`.
 
-    `rgb` are the values 0..255 of a pixel. One row of weights is one channel of the tensor: three of a colour network,
-    one of a grey network.
+    `rgb` are the values 0..255 of a pixel. Each row of weights gives one channel of the tensor: a colour network has
+    three rows, a grey network has one.
     """
 
     weights: tuple[tuple[float, float, float], ...]

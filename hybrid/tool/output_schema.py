@@ -129,7 +129,7 @@ def _mismatch(value: Any, node: Mapping[str, Any], root: Mapping[str, Any], path
 def _choice_mismatch(
     value: Any, choices: Sequence[Mapping[str, Any]], node: Mapping[str, Any], root: Mapping[str, Any], path: str
 ) -> str | None:
-    """Return how a value differs from all choices of an `anyOf`, or from the only one of its type."""
+    """Return how a value differs from all choices of an `anyOf`, or from the only choice of its type."""
     wrong = [_mismatch(value, choice, root, path) for choice in choices]
     if None in wrong:
         return None

@@ -123,7 +123,7 @@ class RuleByText:
 
     # The rules, by name of the recognised question.
     rules: Mapping[str, Rule]
-    # The name of the recognised question, or None with the reason why it is unclear.
+    # Returns the name of the recognised question, or None with the reason why the question is unclear.
     name_of: Callable[[Prompt], tuple[str | None, str]]
 
     @property
@@ -157,7 +157,7 @@ async def ask_tool(ctx: RuleContext, tool: str, image: str, args: Mapping[str, J
 def choose(
     place: int | None, tool: str, finding: Finding, *, sure: float | None = None, on_card: bool = False
 ) -> SpecialistAnswer:
-    """Return the specialists' choice at `place`, counted from 0. Raises `Abstained` if it is None."""
+    """Return the specialists' choice at `place`, counted from 0. Raises `Abstained` if `place` is None."""
     if place is None:
         raise Abstained
     return SpecialistAnswer(
@@ -166,7 +166,10 @@ def choose(
 
 
 def say(answer: str, tool: str, finding: Finding, sure: float | None = None) -> SpecialistAnswer:
-    """Return the specialists' answer as a word, a number or an order: `Answer: yes`. No card counts such answers."""
+    """Return the specialists' answer as a word, a number or an order: `Answer: yes`.
+
+    A card's reliability does not apply to such answers.
+    """
     return SpecialistAnswer(f"Answer: {answer}", tool, finding, None, sure)
 
 
@@ -180,7 +183,7 @@ def choose_matching(prompt: Prompt, tool: str, finding: Finding, pattern: str | 
     return choose(fits[0], tool, finding, on_card=True) if len(fits) == 1 else None
 
 
-# Turn a tool output into a pattern that matches the right choice; None if the output does not decide.
+# Turns a tool output into a pattern that matches the right choice; None if the output does not decide.
 Reading = Callable[[Finding, Prompt], str | None]
 
 
@@ -211,7 +214,7 @@ class OneCall:
 
 
 def letter(key: str = "best") -> Reading:
-    """Return the letter under a key of the output, as "Point B", "Box B" or "B is closer" name it."""
+    """Return a reading: it finds the letter under a key of the output in choices such as "Point B" or "B is closer"."""
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
         label = finding.data.get(key)
@@ -221,7 +224,7 @@ def letter(key: str = "best") -> Reading:
 
 
 def later_image(finding: Finding, prompt: Prompt) -> str | None:
-    """Return which of the images after the first is the best."""
+    """Return a pattern for the best of the images after the first, such as "third image"."""
     best = whole_number(finding, "best", min(len(prompt.images), len(ORDINALS)) - 1)
     return None if best is None else rf"\b{ORDINALS[best + 1]} image\b"
 

@@ -49,7 +49,7 @@ class ImageParameter:
     """A parameter that takes images."""
 
     name: str
-    # Whether it takes all further images.
+    # Whether the parameter takes all further images.
     several: bool = False
     optional: bool = False
     star: bool = False
@@ -130,7 +130,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, str, dict[str, st
 
 
 def type_hints_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the types of the parameters. Raises `TypeError` for one that cannot be read."""
+    """Return the types of the parameters. Raises `TypeError` for a type that cannot be read."""
     # Names in a notebook's cell or a test may be local.
     names = {**inspect.getclosurevars(function).nonlocals}
     try:
@@ -193,7 +193,7 @@ def read_signature(
 
 
 def _always(args: Mapping[str, Json]) -> Callable[[Any], Mapping[str, Json]]:
-    """Return the arguments of a needed tool, whatever the tool's own arguments are."""
+    """Return a function that gives a needed tool these arguments, whatever the tool's own arguments are."""
     return lambda _: args
 
 
@@ -282,7 +282,7 @@ def _is_image_like(hint: Any) -> bool:
     """Return whether a type, or a part of it, is a type that is commonly used for images."""
     parts = (get_origin(hint), *get_args(hint)) if get_origin(hint) is not None else (hint,)
     names = {f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', '')}" for part in parts}
-    # The module PIL.Image was given where its class was meant.
+    # The annotation may be the module PIL.Image where its class was meant.
     names |= {getattr(part, "__name__", "") for part in parts}
     inner = (part for part in parts if part is not hint and get_origin(part) is not None)
     return bool(names & IMAGE_LIKE) or any(map(_is_image_like, inner))

@@ -46,8 +46,8 @@ class SpanFacts:
 
 Describe = Callable[[], SpanFacts]
 End = Callable[[Describe], None]
-# Opens a span and returns its context manager, which yields the function that ends it. Called in one event loop; must
-# not raise or wait.
+# Opens a span and returns its context manager, which yields the function that ends it. It is called in one event loop,
+# and must not raise or wait.
 Tracer = Callable[[SpanFacts], AbstractContextManager[End]]
 TRACER: ContextVar[Tracer | None] = ContextVar("the tracer of the run", default=None)
 
@@ -59,18 +59,18 @@ def span(describe: Describe) -> AbstractContextManager[End]:
 
 
 def run_span(benchmark: str, folder: str) -> SpanFacts:
-    """Begin the span of a command that asks the open questions of a run; `folder` is the name of the run's folder."""
+    """Return the attributes at the start of a command's span; `folder` is the name of the run's folder."""
     return SpanFacts({"hybrid.benchmark": benchmark, "hybrid.run": folder}, name=f"run {benchmark}")
 
 
 def question(solver: str, id_: str, task: str) -> SpanFacts:
-    """Begin the span of a question to a solver, under the solver's name in the run."""
+    """Return the attributes at the start of a question's span; `solver` is the solver's name in the run."""
     name = f"question {solver}"
     return SpanFacts({"hybrid.solver": solver, "hybrid.question.id": id_, "hybrid.task": task}, name=name)
 
 
 def attempted(attempt: Attempt) -> SpanFacts:
-    """End the span with the outcome of a question's last exchange, and with an error unless the solver replied."""
+    """Return the attributes at the end of a question's span: the outcome, as an error unless the solver replied."""
     if not attempt.exchanges:
         return SpanFacts({})
     outcome = attempt.exchanges[-1].reply.outcome
@@ -78,9 +78,9 @@ def attempted(attempt: Attempt) -> SpanFacts:
 
 
 def model_call(typed: str, provider: str, messages: Sequence[Message]) -> SpanFacts:
-    """Begin the span of a conversation sent to a model, under the model's name as typed."""
+    """Return the attributes at the start of a model call's span; `typed` is the model's name as the user typed it."""
     model = typed.partition(":")[2] or typed
-    # The path of a folder of weights is private.
+    # A path to weights is private, so only the folder's name is recorded.
     model_name = Path(model).name if names_directory(model) else model
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model_name}
     texts = {"gen_ai.input.messages": [_message(message) for message in messages]}
@@ -88,8 +88,8 @@ def model_call(typed: str, provider: str, messages: Sequence[Message]) -> SpanFa
 
 
 def model_reply(message: AssistantMessage, cost_usd: float | None) -> SpanFacts:
-    """End the span with the reply of a model and its cost."""
-    # Another run has paid for a reused reply.
+    """Return the attributes at the end of a model call's span: the model's reply and its cost."""
+    # The tokens of a reused reply are left out, because another run has paid for them.
     used = None if message.reused else message.usage
     attributes: Mapping[str, Json] = {
         "gen_ai.usage.input_tokens": used.input_tokens if used else None,
@@ -105,13 +105,13 @@ def model_reply(message: AssistantMessage, cost_usd: float | None) -> SpanFacts:
 
 
 def tool_call(name: str, images: Sequence[str], args: Mapping[str, Json]) -> SpanFacts:
-    """Begin the span of a tool call."""
+    """Return the attributes at the start of a tool call's span."""
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.type": "function"}
     return SpanFacts(attributes, {"gen_ai.tool.call.arguments": {"images": images, **args}}, f"execute_tool {name}")
 
 
 def tool_finding(finding: Finding, images: Sequence[ImageRef], *, cached: bool) -> SpanFacts:
-    """End the span with the tool's output, its images, and whether it is from the cache."""
+    """Return the attributes at the end of a tool call's span: output, images, and whether it came from the cache."""
     backend = {"hybrid.tool.backend": finding.backend, "hybrid.tool.version": finding.version}
     attributes = {**backend, "hybrid.tool.cached": cached, **_images(images)}
     return SpanFacts(attributes, {"gen_ai.tool.call.result": finding.text})

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: hybrid's tools as a server, and other servers' tools in a run. Needs extra `mcp`."""
+"""Model Context Protocol: serves hybrid's tools, and offers other servers' tools in a run. Needs the extra `mcp`."""

@@ -64,7 +64,7 @@ class BrokenConnection(ToolError):
 
 @asynccontextmanager
 async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession, protocol.InitializeResult]]:
-    """Yield a session with a server and its greeting. Raises `BrokenConnection` if it fails or breaks."""
+    """Yield a session and the server's `initialize` result. Raises `BrokenConnection` if connecting fails or breaks."""
     with tempfile.TemporaryFile() as stderr:
         try:
             async with AsyncExitStack() as stack:
@@ -101,7 +101,7 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
 def foreign_tools(
     servers_given: Sequence[str], image_arguments: Mapping[str, str], used_names: Sequence[str]
 ) -> ForeignTools:
-    """Return the tools that the servers list; every server is started or contacted, asked, and disconnected.
+    """Return the tools of the servers; each server is contacted or started, asked for its tools, and disconnected.
 
     Args:
         servers_given: the values of `--mcp`.
@@ -166,11 +166,11 @@ class McpConnection:
                 self.session.set_exception(broken)
 
     async def ask(self, mcp_tool: McpTool, arguments: dict[str, Json], watch: Stopwatch) -> protocol.CallToolResult:
-        """Return the result of a call, timed from when a session exists. Raises `ToolError`, `BrokenConnection`."""
+        """Return a call's result; time counts once a session exists. Raises `ToolError` or `BrokenConnection`."""
         name = mcp_tool.tool.card.name
         session = await asyncio.shield(self.session)
         params = protocol.CallToolRequestParams(name=mcp_tool.called, arguments=arguments)
-        # `call_tool` would match results against patterns that the server wrote.
+        # Do not use `call_tool`, which would match results against regular expressions that the server wrote.
         request = protocol.ClientRequest(protocol.CallToolRequest(params=params))
         answer = asyncio.create_task(session.send_request(request, protocol.CallToolResult))
         try:
@@ -196,13 +196,13 @@ class McpTools(CachedTools):
     """Runs built-in tools as `CachedTools` does, and tools of external servers by calling them."""
 
     def __init__(self, foreign_tools: Mapping[str, McpTool], *args: Any, **options: Any) -> None:
-        """Connect to nothing yet; the further arguments are those of `CachedTools`."""
+        """Connect to no server yet; the further arguments are those of `CachedTools`."""
         super().__init__(*args, **options)
         self._foreign = foreign_tools
         self._encoder = ImageEncoder(self.store, ImageRules())
         self._connections: dict[str, McpConnection] = {}
         self._repeating: dict[str, asyncio.Lock] = {}
-        # Servers whose waiting time has expired.
+        # Servers that were unreachable for `AWAY_S`, for which calls do not wait again.
         self._given_up: set[str] = set()
 
     async def call(

@@ -72,7 +72,7 @@ class ServerAddress:
 
     @property
     def is_url(self) -> bool:
-        """Whether it is reached over HTTP instead of started by a command."""
+        """Whether the server is reached over HTTP instead of started by a command."""
         return re.match(r"https?://", self.words[0], re.IGNORECASE) is not None
 
 

@@ -2,7 +2,7 @@
 
     python relay.py LIMIT COMMAND...
 
-The package `mcp` joins the chunks of a line, however many there are, which takes more and more memory and time.
+The package `mcp` joins the chunks of a line without a limit, so an endless line takes more and more memory and time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def write_all(data: bytes) -> None:
-    """Write to stdout, which may take a part at a time."""
+    """Write all data to stdout. A single call of `os.write` may write only a part of it."""
     while data:
         data = data[os.write(1, data) :]
 

@@ -65,7 +65,7 @@ def output_schema(tool: Tool) -> dict[str, Any]:
     """Return the JSON schema of a tool's structured content, with the schema of its data if it declares one."""
     if tool.output is None:
         return STRUCTURE
-    # References of the data's schema are looked up from the root.
+    # References in the data's schema are resolved from the root, so its `$defs` move there.
     data = {key: value for key, value in tool.output.items() if key != "$defs"}
     schema = {**STRUCTURE, "properties": {**STRUCTURE["properties"], "data": data}}
     return {**schema, "$defs": tool.output["$defs"]} if "$defs" in tool.output else schema
@@ -207,7 +207,7 @@ def listening(port: int) -> socket.socket:
 
 
 async def serve_http(toolbox: Toolbox, bound: socket.socket) -> None:
-    """Serve on a socket from `listening` until SIGINT or SIGTERM. Only in the main thread.
+    """Serve on a socket from `listening` until SIGINT or SIGTERM. This must run in the main thread.
 
     Each request is answered separately with JSON, because the tools keep no state about clients.
     """
@@ -263,7 +263,7 @@ class ImpatientProtocol(H11Protocol):
         self._timer = self.loop.call_later(IDLE_S, self._close_if_silent)
 
     def _close_if_silent(self) -> None:
-        # A request that has come in full is being answered.
+        # Do not close the connection while a complete request is being answered.
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
             self.transport.close()
 
