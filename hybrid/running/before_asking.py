@@ -137,11 +137,7 @@ async def _ask_about_tools(
         return await call_tool(record_chat, store, tools, with_pictures=shows_pictures)
 
     check = await _check(run, model, CALLING, call)
-    if check.get("verdict") in ("unreadable", "refused"):
-        reason = uncalled(model.name, check["verdict"], check["said"], check["read_from"])
-        _let_in(run, "toolless", TOOLLESS, reason)
-    if check.get("verdict") == "none":
-        tell(f"note: {model.name} did not call a tool when told to: the tools may have no effect")
+    _report_calling(run, model.name, check, tell)
     if check.get("verdict") != "calls" or not shows_tool_pictures(run) or sight.get("verdict") == "blind":
         return run
 
@@ -165,6 +161,14 @@ async def _ask_about_tools(
     for note in _thinking_notes(model.name, check):
         tell(note)
     return _with_settings(run, model, with_place(run.config.model_settings, check))
+
+
+def _report_calling(run: ResolvedRun, name: str, check: Mapping[str, Any], tell: Tell) -> None:
+    """Print a note if the model called no tool. Raises `UsageError` if its calls cannot be read, unless allowed."""
+    if check.get("verdict") in ("unreadable", "refused"):
+        _let_in(run, "toolless", TOOLLESS, uncalled(name, check["verdict"], check["said"], check["read_from"]))
+    if check.get("verdict") == "none":
+        tell(f"note: {name} did not call a tool when told to: the tools may have no effect")
 
 
 def has_calls(message: Message) -> bool:

@@ -23,7 +23,7 @@ from hybrid.core.coordinates import at, size_px, spot_px
 from hybrid.core.types import Finding, Json
 from hybrid.marks.marks import Marks
 from hybrid.marks.marks_json import Label, marks_from
-from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Picture, Request, Tool
+from hybrid.tool import Args, CheckCase, Claims, Evidence, KnownAnswer, Picture, Pixels, Request, Tool
 from hybrid.tool.backends import WeightFree
 from hybrid.tool.card_file import tool_card
 from hybrid.tool.outputs import schema_of
@@ -132,6 +132,14 @@ def views_of(request: Request[CorrespondenceArgs]) -> tuple[MatchView, MatchView
     return view_of(request.images[0], point_marks[0]), view_of(request.images[1], point_marks[1])
 
 
+def _descriptors_prove(images: Sequence[Pixels]) -> bool:
+    """Return whether similar descriptors prove anything: not in an image that shows nothing or only flat patches.
+
+    Matches that agree prove something even there.
+    """
+    return all(map(shows_something, images)) and not any(map(is_patchwork, images))
+
+
 def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchView], matches: Matches) -> Evidence:
     """Transfer the point of one request with the matches of its views (from `views_of`).
 
@@ -151,11 +159,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
         repeated = all(map(repeats, request.images))
 
         def compare() -> Sequence[float]:
-            # Similar descriptors prove nothing in an image that shows nothing or only flat patches; agreeing matches
-            # still do.
-            if not all(map(shows_something, request.images)) or any(map(is_patchwork, request.images)):
-                return [math.nan] * len(candidates)
-            if repeated:
+            if repeated or not _descriptors_prove(request.images):
                 return [math.nan] * len(candidates)
             return descriptor_distances(views, position, [(spot.x, spot.y) for spot in candidates])
 
