@@ -14,7 +14,7 @@ from hybrid.solving.solver import Solver, SolverContext
 
 
 class Mllm(Solver):
-    """One model call, two if the first reply is empty. `images` replaces the form of `--images`."""
+    """One model call, or two if the first reply is empty. `images` overrides the form that `--images` sets."""
 
     role = "mllm"
     needs_model = True
@@ -22,7 +22,7 @@ class Mllm(Solver):
 
     def __init__(self, images: ImageForm | None = None) -> None:
         self.images = images
-        # A recorded reply belongs to the images themselves, not to another form of them.
+        # Recorded replies were given to the images themselves, so another form of the images needs a live model.
         self.needs_live = images is not None
 
     async def ask(self, prompt: Prompt, ctx: SolverContext) -> Reply:

@@ -23,7 +23,7 @@ EDGES = (0.0, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 class Bin(NamedTuple):
-    """A bin of confidence from `low` to below `high`: how many answers, how many of them right, the mean confidence."""
+    """A bin of confidence from `low` to below `high`: number of answers, number of right answers, mean confidence."""
 
     low: float
     high: float
@@ -76,7 +76,7 @@ def by_confidence(answers: Iterable[tuple[float, float]], edges: Sequence[float]
 
 
 def bins(answers: Iterable[tuple[float, float]], edges: Sequence[float] = EDGES) -> str:
-    """Return the bins in the form of a tool's card."""
+    """Format the bins like the lines on a tool's card."""
     rows = by_confidence(answers, edges)
     return ", ".join(f"{{confidence = {row.low}, right = {round(row.right)}, n = {row.n}}}" for row in rows)
 

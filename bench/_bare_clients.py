@@ -43,7 +43,7 @@ def content(prompt: str, picture: str) -> list[dict[str, Any]]:
 
 
 async def with_aiohttp(url: str, run: Callable[[Ask], Awaitable[None]], **offers: Any) -> None:
-    """Send one POST per question; with a tool, the first reply calls the crop and a second request returns it."""
+    """Send one POST per question; with a tool, the first reply calls `crop` and a second request sends its result."""
     import aiohttp
 
     connector = aiohttp.TCPConnector(limit=0)
@@ -156,7 +156,7 @@ def enlarged(data: bytes, box: Mapping[str, int]) -> Any:
 
 
 def encoded(image: Any) -> bytes:
-    """Return a JPEG file of an image, in the quality of our tools."""
+    """Return a JPEG file of an image, with the JPEG quality of our tools."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=95, subsampling=0)
     return buffer.getvalue()

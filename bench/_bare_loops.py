@@ -69,7 +69,7 @@ def prepare_batch(row: Mapping[str, Any], processor: Any, group: Sequence[Pixels
 
 
 def _read(path: str, processor: Any, outputs: Any) -> None:
-    """Copy the outputs that a tool reads to the host, by name and index; depth as the processor returns it."""
+    """Copy the output at `path`, which a tool reads, to the host; the processor first postprocesses depth."""
     if path == "depth":
         sizes = [(480, 640)] * len(outputs.predicted_depth)
         for row in processor.post_process_depth_estimation(outputs, target_sizes=sizes):
@@ -83,7 +83,7 @@ def _read(path: str, processor: Any, outputs: Any) -> None:
 
 
 def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int) -> BareLoop:
-    """Return timm's transform and model."""
+    """Build the loop of a detector with timm's transform and model."""
     import json
 
     import timm
@@ -108,7 +108,10 @@ def _forensics(folder: Path, device: str, pictures: Sequence[Pixels], batch: int
 
 
 def _local_features(folder: Path, device: str, pictures: Sequence[Pixels]) -> BareLoop:
-    """Return kornia's extractor and matcher; neighbouring images form the two views of a pair, one pair per pass."""
+    """Build the loop of kornia's extractor and matcher.
+
+    Neighbouring images form the two views of a pair, and a pass processes one pair.
+    """
     import json
 
     import kornia.feature

@@ -29,7 +29,7 @@ from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE
 
 RESULTS = (b'"role":"tool"', b'"tool_result"', b'"functionResponse"')
 BOX = {"x0": 1, "y0": 1, "x1": 9, "y1": 9}
-# Shared by all replies and all failures.
+# Fields that all replies share, and errors that all failed requests share.
 MESSAGE = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_sequence": None}
 MESSAGE |= {"usage": {"input_tokens": 1000, "output_tokens": 100}}
 METADATA = {"promptTokenCount": 1000, "candidatesTokenCount": 100, "totalTokenCount": 1100}
@@ -46,7 +46,7 @@ Fate = Callable[[int, int], str]
 
 @dataclass
 class Behaviour:
-    """Deviations of the server from plain answering."""
+    """Deviations of the server from its normal behaviour."""
 
     # How many status requests report a batch as unfinished.
     looks: int = 1
@@ -63,11 +63,11 @@ class Behaviour:
     most: int = 50_000
     # Maximum requests that may be queued together, 0 for no limit; OpenAI fails a batch beyond it.
     queue: int = 0
-    # Index of the line of the first batch that the server rejects as unusable.
+    # Index of the line, in the first batch, that the server rejects as unusable.
     bad_line: int | None = None
     # Maps the index of a batch and of a status request, both from 0, to whether the server answers with a 404.
     unknown: Callable[[int, int], bool] = field(default=lambda batch, look: False)
-    # Maps the index of a batch to whether the list contains it.
+    # Maps the index of a batch to whether the list of batches contains it.
     is_in_list: Callable[[int], bool] = field(default=lambda _: True)
     # Maps the index of a batch and its results to the results that are sent.
     rewrite: Callable[[int, bytes], bytes] = field(default=lambda _, results: results)
@@ -88,7 +88,7 @@ class Batch:
     looks: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     results: bytes = b""
-    # The batch's requests, until it is deleted.
+    # Name of the file with the batch's requests, until the file is deleted.
     file: str = ""
 
 
@@ -153,7 +153,7 @@ class BatchServer:
         method, path = head.split(b" ", 2)[:2]
         place = path.decode().partition("?")[0]
         if method == b"DELETE":
-            # A file: /v1/files/in-ID, /v1beta/files/in-ID
+            # Delete a file; its path is /v1/files/in-ID or /v1beta/files/in-ID.
             del self.files[re.sub("^/(v1/files|v1beta)/", "", place)]
             return _response({})
         built = self._got(place) if method == b"GET" else self._posted(place, head, body)
@@ -165,7 +165,8 @@ class BatchServer:
         """Handle GET requests: lists, status requests and results."""
         word = next((word for word, prefix in LISTS.items() if path.startswith(prefix)), None)
         if word is None or path.endswith("/results"):
-            # /v1/files/out-ID/content, /download/v1beta/files/out-ID:download, /v1/messages/batches/ID/results
+            # Results, at one of these paths: /v1/files/out-ID/content, /download/v1beta/files/out-ID:download,
+            # /v1/messages/batches/ID/results
             number = int(re.findall(r"(?:out-|msgbatch_)(\d+)", path)[-1])
             batch = next(item for item in self.batches.values() if item.number == number)
             return self.behaviour.rewrite(number, batch.results)

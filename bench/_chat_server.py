@@ -30,7 +30,7 @@ from hybrid.running.probes import ORDER_NUMBERS, ORDER_TEXT, PROBE_NUMBER, PROBE
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A pattern that begins with letters is found in a body of 100 kB in microseconds.
+# The pattern begins with letters, so a search in a body of 100 kB takes only microseconds.
 QUESTION = re.compile(rb"uestion (\d+)")
 TOOL_RESULT = (b'"role":"tool"', b'"role": "tool"')
 CALL_PROBE_TEXT = re.compile(rb"Call the tool (\w+) once on the image")
@@ -96,7 +96,7 @@ def chat_server(latency_s: float) -> Iterator[ChatServer]:
 
 @contextmanager
 def on_thread(answer: Answer) -> Iterator[str]:
-    """Yield the address of a server on a thread of this process. Exceptions of `answer` are raised at the end."""
+    """Yield the address of a server on a thread of this process. Exceptions of `answer` are raised on exit."""
     defects, started_ids = list[Exception](), queue.SimpleQueue[tuple[int, Callable[[], object]]]()
 
     async def connection(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

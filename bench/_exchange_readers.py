@@ -138,7 +138,7 @@ def read_openpyxl(path: Path) -> Reading:
 
 
 def read_every_eval_ever(path: Path) -> Reading:
-    """Run the authors' `every_eval_ever validate` above `data`, and in the root folder with absolute paths."""
+    """Run the authors' `every_eval_ever validate` with relative paths, then from the root folder with absolute ones."""
     files = sorted(path.glob("data/*/*/*/*"))
     program = Path(sys.executable).with_name("every_eval_ever")
     below = [file.relative_to(path) for file in files]
@@ -158,7 +158,7 @@ def read_every_eval_ever(path: Path) -> Reading:
 
 
 def _score_of(rows: list[dict[str, Any]]) -> Reading:
-    """Return the mean of the first score column for the first solver."""
+    """Return the mean of a table's score column: `correct` if the table has it, else `score`."""
     name = next((name for name in ("correct", "score") if rows and name in rows[0]), None)
     return {"score": None if name is None else mean([float(row[name]) for row in rows if row[name] is not None])}
 

@@ -105,7 +105,7 @@ def turns(cases: Sequence[Case], repeat: int, once: Callable[[Case], Row]) -> li
 
 
 def medians(rows: Iterable[Row], *by: str) -> list[Row]:
-    """Group rows that agree in these fields, and return a row per group with the medians of the other fields."""
+    """Group rows that agree in the fields `by`, and return a row per group with the medians of the other fields."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(getattr(row, name) for name in by), []).append(row)
@@ -120,15 +120,15 @@ def medians(rows: Iterable[Row], *by: str) -> list[Row]:
 class FinishedProcess:
     """A process that has ended, or was killed."""
 
-    # Seconds since the epoch, as `killed`.
+    # Start in seconds since the epoch, like `killed`.
     started: float
     killed: float | None
     wall_s: float
     # CPU time of the process and of all its descendants that were waited for.
     cpu_s: float
-    # Resident memory of the largest of these processes.
+    # Resident memory of the largest process: the command's, or a descendant's that was waited for.
     largest_mb: float
-    # Maximum over all memory samples.
+    # The highest memory that each function in `looks` has measured.
     peaks_mb: tuple[float, ...]
 
 

@@ -32,10 +32,11 @@ DIFFICULTIES = (0.35, 0.6, 0.8, 0.9, 0.98)
 GAIN = 0.5
 DRAWS = 999
 SHUFFLES = 5
-# Every fourth question belongs to this task, so the macro mean gives questions of the large task the least weight.
+# Tasks of the questions, in turn: half belong to the large task, so the macro mean gives each of them the least weight.
 TASKS = ("large", "large", "middle", "small")
 UNLIKE_SHARE = 0.6
-# Accuracy of one solver, and the other's lead by task, if they are good at different tasks.
+# Lead of the second solver by task, if the solvers are good at different tasks; the first has the accuracy
+# `UNLIKE_SHARE`.
 UNLIKE = {"large": 0.3, "middle": -0.15, "small": -0.15}
 # Shares of questions that the two solvers answer, for metrics over the answered questions.
 ANSWERED = (0.9, 0.3)
@@ -89,7 +90,7 @@ class Kind:
 
 
 def raised(right: Floats, gain: float) -> Floats:
-    """Return the probability of a right row for a solver that also knows a share `gain` of the rest."""
+    """Return the probabilities of right rows after a share `gain` of the wrong rows has become right."""
     return right + gain * (1 - right)
 
 
@@ -120,7 +121,7 @@ def of_pairs(rng: np.random.Generator, sides: Sequence[Floats]) -> Iterator[list
 def of_shuffles(
     rng: np.random.Generator, sides: Sequence[Floats], answered: Sequence[float] = (1.0, 1.0)
 ) -> Iterator[list[Score]]:
-    """Simulate MM-SAP: a question is asked in five orders of its options; solvers answer with these rates."""
+    """Simulate MM-SAP: a question is asked in five orders of its options; `answered` has each solver's answer rate."""
     for shares, rate in zip(sides, answered, strict=True):
         scores = []
         for question, share in enumerate(shares):

@@ -93,7 +93,7 @@ def _blink_form(task: str, key: str, answers: Sequence[Json], args: Mapping[str,
 
 
 def crop(index: int, seed: int) -> Question:
-    """Ask for a box in its own size."""
+    """Ask for the crop of a box at scale 1."""
     _, scene = _scene(index, seed)
     pixels, edges = scene.draw(), [int(edge) for edge in scene.objects[0].box]
     pixel = pixels[edges[1] : edges[3], edges[0] : edges[2]]

@@ -25,7 +25,7 @@ class Predictor(litserve.LitAPI):
         """Load the network."""
         self.network = PeerNetwork(self.name, self.checkpoint)
 
-    # LitServe takes the annotations of this and of `encode_response` for FastAPI's types of request and response.
+    # Without annotations, like `encode_response`: LitServe would take them for FastAPI's types of request and response.
     def decode_request(self, request):  # type: ignore[no-untyped-def]
         """Return the images of a request."""
         return read_images(request)

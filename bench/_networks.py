@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# For each architecture, the transformers classes, and for each size, their arguments.
+# For each architecture: its transformers classes and, by size, the arguments of these classes.
 ARCHITECTURES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("architectures.toml").read_text())
 
 
@@ -34,7 +34,7 @@ class Network:
     architecture: str
     size: str = ""
     trained: str = ""
-    # How the bare loop runs it (`_bare_loops.py`); networks.toml explains the fields.
+    # How the bare loop runs the network (`_bare_loops.py`); networks.toml explains the fields.
     loop: Mapping[str, Any] = field(default_factory=dict)
 
     def build(self, folder: Path, real: bool, device: str = "cpu") -> None:
@@ -72,7 +72,7 @@ def _write(classes: Mapping[str, Any], size: str, folder: Path) -> None:
             # The last layer ends in a ReLU: without an offset, a random network may return 0 everywhere.
             torch.nn.init.constant_(model.head.conv3.bias, 1.0)
         case "Owlv2ForObjectDetection":
-            # Random heads return empty boxes at the corner, with scores of 0 and 1.
+            # Shrink the random heads: otherwise, they return empty boxes at the corner, with scores of 0 and 1.
             for parameter in (*model.box_head.parameters(), *model.class_head.parameters()):
                 parameter.data.mul_(0.05)
             if size != "tiny":
@@ -137,7 +137,7 @@ def forensics(folder: Path, real: bool) -> None:
     (folder / "config.json").write_text(json.dumps(config))
 
 
-# By the value of `--network`.
+# Networks by the value of `--network`.
 NETWORKS: Mapping[str, Network] = {
     name: Network(**row) for name, row in tomllib.loads(Path(__file__).with_name("networks.toml").read_text()).items()
 }

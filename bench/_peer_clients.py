@@ -33,20 +33,20 @@ ROOT = Path(__file__).resolve().parents[1]
 STARTED, ANSWERS = "started", "answers.json"
 # Worker processes of the DataLoader.
 WORKERS = 2
-# Requests in flight of everything that is asked concurrently.
+# Number of requests in flight, for the programs that are asked concurrently.
 IN_FLIGHT = 32
 # Time limits of the tool service in seconds: a busy machine takes minutes to import torch.
 LIMITS: Mapping[str, Any] = dict.fromkeys(("timeout_s", "silence_s", "import_s", "load_s"), 600.0)
 HEALTH_S = 0.05
 HEALTH_TRIES = 4_000
-# The tool of this project and its classes in transformers, by work.
+# For each kind of work, this project's tool and the pipeline of transformers.
 TOOLS = {"depth": "depth", "detection": "detection", "matching": "correspondence"}
 PIPELINES = {"depth": "depth-estimation", "detection": "zero-shot-object-detection", "matching": "keypoint-matching"}
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a program is given: the work, the checkpoint, the images of each request, and its folder."""
+    """The input of a program: the work, the checkpoint, the images of each request, and its folder."""
 
     work: str
     checkpoint: Path
@@ -194,7 +194,7 @@ def inspect(job: Job) -> list[float]:
             output = ModelOutput.from_content("mockllm/model", messages[-1].text)
         else:
             output = ModelOutput.for_tool_call("mockllm/model", "look", {"request": int(messages[-1].text)})
-        # Without a usage, Inspect downloads a tokenizer to count the tokens of its own model.
+        # Without usage numbers, Inspect downloads a tokenizer to count the tokens of its own model.
         output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
         return output
 
@@ -267,14 +267,14 @@ def main() -> None:
     try:
         answers = PROGRAMS[arguments.program](job)
     except BaseException:
-        # Otherwise the servers that this process started would stay.
+        # Kill the process group: otherwise, the servers that this process started would keep running.
         traceback.print_exc()
         os.killpg(0, signal.SIGKILL)
         raise
     part = arguments.out / "answers.part"
     part.write_text(json.dumps(answers))
     part.rename(arguments.out / ANSWERS)
-    # If `bench.peers` is gone, nobody kills this process and its servers.
+    # End with `bench.peers`, because otherwise nobody would kill this process and its servers.
     parent = os.getppid()
     while os.getppid() == parent:
         time.sleep(1)

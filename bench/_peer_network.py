@@ -22,24 +22,24 @@ from bench._bare_loops import prepare_batch
 from bench._networks import NETWORKS
 from hybrid.tool import Pixels
 
-# The networks, by the name of what they do. Each has a pipeline in transformers and a tool of this project.
+# The networks, by kind of work. Each has a pipeline in transformers and a tool of this project.
 WORK: Mapping[str, str] = {
     "depth": "depth_anything_v2_small",
     "detection": "owlv2_base",
     "matching": "efficientloftr",
 }
-# Requests per forward pass of everything that batches; a request for matching has two images.
+# Requests per forward pass of the programs that form batches; a request for matching has two images.
 BATCH = 8
 
 
 def decode(data: bytes) -> Pixels:
     """Return the pixels (H, W, 3) of an image file."""
-    # A copy: PyTorch does not share the memory of an array that cannot be written.
+    # Copy the array: PyTorch does not share the memory of an array that cannot be written.
     return np.array(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
 def read_images(request: Mapping[str, Any]) -> list[Pixels]:
-    """Return the images of a server's request, which has them in base64."""
+    """Return the images of a server's request, which contains them in base64."""
     return [decode(base64.b64decode(data)) for data in request["images"]]
 
 

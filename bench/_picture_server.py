@@ -57,7 +57,7 @@ class Treatment:
     switch: tuple[str, bool] | None = None
     # Whether earlier reasoning, and text next to a call, are dropped before the template.
     drops_history: bool = False
-    # A tool image with a shorter side or a larger ratio is rejected with `status` and `words`.
+    # A tool image with a shorter side, or a larger ratio of its sides, is rejected with `status` and `words`.
     least_side: int = 0
     most_ratio: float = 0
     # The smallest accepted side of an image in the first message.

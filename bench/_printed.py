@@ -155,7 +155,7 @@ def _sap_refusals(grid: Grid, row: tuple[str, str, str], first: tuple[str, str, 
 
 
 HVS_FIELDS: Mapping[str, Sequence[str]] = DATA["fields"]["hvsbench"]
-# Numbers of questions, inferred from the printed multiples of 1 / n; some models have one less in Q5 and Q10.
+# Numbers of questions, inferred from the printed multiples of 1 / n; some models have one question fewer in Q5 and Q10.
 HVS_SIZES = {name: rows for name, rows in SHARES.items() if name not in ("Q9", "Q12")}
 # Tolerance as a fraction: the papers print four decimals.
 HVS_ROUNDED = 0.00015
@@ -185,7 +185,7 @@ QUESTIONS = 325
 
 
 def actiview(cells: Sequence[Published]) -> Iterator[Derived]:
-    """Derive averages from printed cells; those of types and of all questions from right answers by category."""
+    """Derive averages from printed cells; averages over types and over all questions follow from the categories."""
     grid = Grid(cells)
     pipelines = tuple(f"accuracy.{mode}" for mode in MODES.values())
     yield from means(grid, ("Table 2", "Table 7"), "model_avg", pipelines, derivation="zoom and the four shifts")

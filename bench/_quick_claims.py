@@ -47,7 +47,7 @@ class Sums:
     clusters: Sequence[str]
 
     def metric(self, values: NDArray[Any], flags: Flags, *, over_tasks: bool = True) -> Metric:
-        """Return the accuracy over the kept questions, as a mean over tasks if there are several."""
+        """Return the accuracy over the questions that `flags` selects, as a mean over tasks if there are several."""
         several = over_tasks and len(set(self.tasks)) > 1
         rows = zip(self.tasks, self.clusters, values.astype(float).tolist(), flags.tolist(), strict=True)
         cells = tuple(Cell(task if several else "", unit, value, 1.0) for task, unit, value, keep in rows if keep)

@@ -33,7 +33,7 @@ from hybrid.tool import ReducedPrecision, Tool
 # Fields whose integers are decisions. Other integers count evidence (matches, votes) and are left out, unless they
 # are pixels; fractions are measurements.
 CHOSEN = ("best", "best_index", "nearer_index", "darker_index", "count", "counts")
-# Arguments of networks that their tool's questions do not exercise.
+# Arguments for networks that the generated questions of their tool do not exercise.
 WORDS: Mapping[str, dict[str, Json]] = {
     "clipseg": {"words": "a coloured shape"},
     "clipseg_search": {"target": "a coloured shape"},

@@ -47,7 +47,7 @@ class DrawnSolver:
     confidence: Floats | None = None
     tokens: Floats | None = None
     boxes: Sequence[Sequence[Box]] | None = None
-    # Output of the tool for each question; "drawn" without a tool.
+    # Version of the tool output of each question; "drawn" without a tool.
     versions: Sequence[str] = ()
 
     def reply(self, question: Question, place: int) -> Reply:
@@ -71,14 +71,17 @@ class DrawnSolver:
 
 
 def _crop_step(box: Box) -> Step:
-    """Return a call with a box of the first picture."""
+    """Return a call of the crop tool with a box of the first picture."""
     args: Json = {"box": {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1}}
     data: dict[str, Json] = {"images": ["img:1"], "args": args, "data": {}, "confidence": 1.0}
     return Step("tool", "crop", "a crop", 0.1, data={**data, "backend": "classical", "version": "drawn"})
 
 
 def annotated_questions(rng: np.random.Generator, size: int, pictures: int = 0) -> list[Question]:
-    """Return questions about pictures of 1000 x 800 px, each with one annotated box; `pictures` are shared."""
+    """Return questions about pictures of 1000 x 800 px, each picture with one annotated box.
+
+    With `pictures`, the questions share this number of pictures.
+    """
     with_boxes = []
     for question in questions(size, pictures):
         image = replace(question.images[0], width=1000, height=800)
@@ -100,7 +103,7 @@ def box_around(box: Box, margin: int = 40) -> Box:
 
 
 def puzzles(size: int) -> list[Question]:
-    """Return puzzles with two pieces; the puzzle tool's rule reads its output for them."""
+    """Return puzzles with two pieces, which the rule of the puzzle tool can answer."""
     pieces = ("the second image", "the third image")
     return [replace(question, images=question.images * 3, choices=pieces) for question in questions(size)]
 
@@ -127,12 +130,12 @@ def comparison_of(folder: Path, request: Sequence[Question], **runs: Mapping[str
 
 
 def sentences_of(comparison: Comparison) -> dict[str, str]:
-    """Return the sentences of a conclusion by case, without its limits."""
+    """Return the sentences of a conclusion, by their id, without its limits."""
     return {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
 
 
 def changed(rng: np.random.Generator, right: Right, up: float, down: float) -> Right:
-    """Return the answers after a share `up` of all has turned right and a share `down` wrong, if possible."""
+    """Return the answers after turning wrong ones right (a share `up` of all answers) and right ones wrong (`down`)."""
     draws, share = rng.random(len(right)), float(right.mean())
     return np.where(right, draws >= down / max(share, 1e-9), draws < up / max(1 - share, 1e-9))
 
@@ -146,7 +149,7 @@ def a_gain_of_the_margin_is_not_equal(folder: Path, rng: np.random.Generator) ->
 
 
 def few_questions_are_not_equal(folder: Path, rng: np.random.Generator) -> bool:
-    """If 2 or 3 of 40 questions change, neither a difference nor equality within 5 points is shown."""
+    """If 2 or 3 of 40 questions change, neither a difference nor equality within 5 points is asserted."""
     alone = rng.random(40) < 0.5
     tools = alone ^ (rng.random(40) < 0.06)
     solvers = {"controller": DrawnSolver(tools, np.ones(40, bool)), "mllm": DrawnSolver(alone)}
@@ -174,14 +177,14 @@ def ignored_outputs_are_counted(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def calls_by_chance_are_not_misplaced(folder: Path, rng: np.random.Generator) -> bool:
-    """If calls are independent of what is right alone, a difference is asserted in at most about 5 % of draws."""
+    """Calls are independent of what the model gets right alone: at most about 5 % of draws assert a difference."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     solvers = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone)}
     return "used.shown" in sentences_of(comparison_of(folder, puzzles(120), real=solvers))
 
 
 def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """The conclusion says that no gain is detectable only if the model is right on all questions."""
+    """Only for a model that is right on all questions may the conclusion say that it leaves no room for a gain."""
     values, unsure = np.ones(60, bool), rng.random(60) < 0.5
     results = []
     for name, alone in (("sure", values), ("unsure", unsure)):
@@ -191,7 +194,7 @@ def a_model_without_room_gains_nothing(folder: Path, rng: np.random.Generator) -
 
 
 def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Generator) -> bool:
-    """With specialists right on 0.7 with and without a call, a difference is asserted in at most about 5 % of draws."""
+    """Specialists are right on 70 % of questions, called or not: at most about 5 % of draws assert a difference."""
     calls, alone = rng.random(120) < 0.5, rng.random(120) < 0.5
     specialist = DrawnSolver(rng.random(120) < 0.7)
     real = {"controller": DrawnSolver(alone, calls), "mllm": DrawnSolver(alone), "specialist": specialist}
@@ -200,7 +203,7 @@ def specialists_alike_everywhere_are_not_weak(folder: Path, rng: np.random.Gener
 
 
 def looks_by_chance_find_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """If crops are independent of the annotated place, "looks at the place" is asserted in at most about 5 %."""
+    """If crops ignore the annotated place, "looks at the place" is asserted in at most about 5 % of draws."""
     request, values = annotated_questions(rng, 120), np.ones(120, bool)
     boxes = [[random_box(rng, 200, 400) for _ in range(1 + place % 3)] for place in range(120)]
     right = rng.random(120) < 0.5
@@ -222,7 +225,7 @@ def looks_are_counted(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def other_words_that_change_nothing(folder: Path, rng: np.random.Generator) -> bool:
-    """Return a model for which paraphrasing has no effect: an effect of wording is asserted in about 5 % of draws."""
+    """Simulate a model for which paraphrasing has no effect: such an effect is asserted in about 5 % of draws."""
     values = np.ones(120, bool)
     real = {"controller": DrawnSolver(rng.random(120) < 0.6, values), "mllm": DrawnSolver(rng.random(120) < 0.5)}
     other = {"controller": DrawnSolver(rng.random(120) < 0.6, values)}
@@ -241,7 +244,7 @@ def words_that_carry_the_gain(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def _away(box: Box) -> Box:
-    """Return a box of the picture's other half."""
+    """Return a box in the other half of the picture."""
     left = 0 if box.x0 > 500 else 800
     return Box(left, 100, left + 150, 300)
 

@@ -25,7 +25,7 @@ GROUP = 1_000
 
 
 def finished(config: RunConfig, progress: ProgressCallback = lambda *_: None) -> RunFolder:
-    """Ask every question of a run.
+    """Ask every question of a run; return its folder.
 
     Raises:
         HybridError: the run cannot be prepared, or it stopped.

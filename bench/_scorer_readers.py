@@ -36,7 +36,7 @@ def load(file: str, *names: str) -> dict[str, Any]:
 
 
 def lmms_eval() -> Reader:
-    """Parse as `blink_process_results` does: with the letters of the choices, or with all letters without choices."""
+    """Parse like `blink_process_results`, with the letters of the choices or, without choices, all letters."""
     extract = load("lmms_eval/tasks/blink/utils.py", "_extract_answer_letter")["_extract_answer_letter"]
     return lambda reply, choices: extract(reply, string.ascii_uppercase[: len(choices)]) or None
 

@@ -89,7 +89,7 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
-    """One server."""
+    """The behaviour of one server."""
 
     name: str
     reference: str
@@ -162,7 +162,7 @@ CHECKS: Final[Mapping[str, Callable[[Messages], bool]]] = {
 }
 
 
-# Answers of a model that sees its images, to the checks of a run.
+# Answers to the initial checks of a run, from a model that sees its images.
 PROBE_ANSWERS: Final = {PROBE_TEXT.encode(): PROBE_NUMBER, ORDER_TEXT.encode(): " ".join(ORDER_NUMBERS)}
 
 
@@ -172,7 +172,7 @@ _MODEL_TURN: Final = re.compile(rb'"(?:role": ?"(?:assistant|model)|type": ?"fun
 
 @contextmanager
 def serving(behaviour: Behaviour, asked_before: list[bytes] | None = None) -> Iterator[str]:
-    """Yield the value for `--base-url` while a server behaves this way; requests of the question are recorded."""
+    """Yield the value for `--base-url` while a server behaves this way; requests about the question are recorded."""
     requests = [] if asked_before is None else asked_before
     is_openai = behaviour.wire == "openai"
     answer = _chat_completions(behaviour, requests) if is_openai else _other_wire(behaviour, requests)

@@ -60,7 +60,7 @@ def write_run(
     tool: str = "jigsaw",
     **identity: Json,
 ) -> RunFolder:
-    """Return a run folder with these answers; the controller calls a tool each time, which makes a picture or none.
+    """Return a run folder with these answers; the controller always calls a tool, which makes a picture if `pictured`.
 
     A solver gives no answer to the questions that it `refused`.
     """
@@ -138,7 +138,7 @@ def exports_keep_clusters(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) -> bool:
-    """If the parts agree on nearly all questions, few can be gained, and no share outside -2 to 2 is printed."""
+    """If model and specialists nearly always agree, few gains are possible: no share outside -2 to 2 is printed."""
     alone = rng.random(SIZE) < 0.6
     specialist = alone ^ (rng.random(SIZE) < 0.03)
     answers = {"controller": alone ^ (rng.random(SIZE) < 0.2), "mllm": alone, "specialist": specialist}
@@ -149,7 +149,7 @@ def the_way_to_the_ceiling_is_bounded(folder: Path, rng: np.random.Generator) ->
 
 
 def refusing_raises_nobody(folder: Path, rng: np.random.Generator) -> bool:
-    """By default refusals count as wrong, as in BLINK's script: values are right answers / questions."""
+    """By default, refusals count as wrong, as in BLINK's script: a value is right answers divided by questions."""
     request, answers = questions(SIZE), {"mllm": rng.random(SIZE) < 0.6, "text_only": rng.random(SIZE) < 0.7}
     refused = {"text_only": rng.random(SIZE) < 0.4}
     run = write_run(folder / "run", request, answers, refused=refused)
@@ -187,7 +187,7 @@ def lost_rules_are_no_zeros(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
-    """A hybrid gains 18 of the 30 questions (of 200) that it can gain: the interval misses in at most about 5 %."""
+    """A hybrid gains a share of 0.6 of the possible gains: at most about 5 % of the intervals of the share miss it."""
     del folder
     below = (rng.random(200) < 0.15).astype(float)
     expected_values = ratio_interval(below * (rng.random(200) < 0.6), below, range(200))
@@ -195,7 +195,7 @@ def fieller_holds_the_share(folder: Path, rng: np.random.Generator) -> bool:
 
 
 def a_sign_hangs_on_the_rule_only_if_it_changes(folder: Path, rng: np.random.Generator) -> bool:
-    """A sentence on a difference by both rules denies the sign or direction only if the signs are opposite."""
+    """A sentence about both rules says that the sign depends on the rule only if the two signs are opposite."""
     answers = {"controller": rng.random(SIZE) < 0.7, "mllm": rng.random(SIZE) < 0.6}
     refused = {"mllm": rng.random(SIZE) < 0.4, "controller": rng.random(SIZE) < 0.1}
     run = write_run(folder / "run", questions(SIZE), answers, refused=refused)
@@ -213,7 +213,7 @@ def a_sign_hangs_on_the_rule_only_if_it_changes(folder: Path, rng: np.random.Gen
 
 
 def unclaimed_differences_are_not_established(folder: Path, rng: np.random.Generator) -> bool:
-    """With refusals of one solver and equal answers, no section's lead establishes a difference of the pair."""
+    """If one solver refuses questions and all other answers are equal, no section calls a difference established."""
     answers = {"controller": rng.random(4 * SIZE) < 0.5}
     refused = {"mllm": rng.random(4 * SIZE) < 0.4}
     run = write_run(folder / "run", questions(4 * SIZE), {**answers, "mllm": answers["controller"]}, refused=refused)

@@ -17,7 +17,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Share of simulations whose interval contained the truth, mean width, share without an interval.
+    """Share of simulations whose interval contained the truth, mean width, and share without an interval.
 
     A missing interval counts as not containing the truth and is left out of the width, which is None if all are
     missing.

@@ -88,7 +88,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Measured:
-    """Images per second, as medians over the repeats; seconds of loading; the service's batches with overlays."""
+    """Images per second, as medians over the repeats; seconds of loading; sizes of the batches with overlays."""
 
     network: Network
     bare: float
@@ -172,10 +172,10 @@ def arguments(network: Network, name: str, turn: int) -> dict[str, Json]:
 
 
 def measure(name: str, setting: Load) -> Measured:
-    """Measure both loops over one network. Raises `UsageError` for an unknown network."""
+    """Measure the service and the bare loop over one network. Raises `UsageError` for an unknown network."""
     if name not in NETWORKS:
         raise UsageError(f"--network {name}: there are {', '.join(NETWORKS)}")
-    # As in the worker process of a run.
+    # The worker process of a run does this, too.
     keep_freed_memory()
     network = NETWORKS[name]
     tool: Tool = load("tools", network.tool)

@@ -25,7 +25,7 @@ NAMES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 
 def write(checkpoint: Path, folder: Path) -> None:
-    """Write both files."""
+    """Write `model.gguf` and `mmproj.gguf`."""
     config = json.loads((checkpoint / "config.json").read_text())
     mapping = {
         name.removeprefix("model."): value for name, value in load_file(checkpoint / "model.safetensors").items()

@@ -121,7 +121,7 @@ def conversations(seed: int) -> Iterator[tuple[list[dict[str, Any]], dict[str, A
 
 
 def _picture(name: str, side: int, draw: random.Random) -> Image.Image:
-    """Return an image of one colour, or of a few dozen like a photograph."""
+    """Return an image of one colour, or of a few dozen colours, like a photograph."""
     if name != "mixed":
         return Image.new("RGB", (side, side), COLOURS[name])
     few = Image.frombytes("RGB", (6, 6), draw.randbytes(108))

@@ -55,7 +55,7 @@ Rule = Callable[[Sequence[Duel], Sequence[Duel]], Sequence[bool]]
 
 
 def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Return the part that was right more often on the task; the tool in a tie."""
+    """Return, for each question, whether the tool was right at least as often as the MLLM on that task."""
     lead: dict[str, float] = {}
     for item in duels:
         lead[item.task] = lead.get(item.task, 0.0) + item.tool - item.model
@@ -63,7 +63,10 @@ def better_by_task(duels: Sequence[Duel], request: Sequence[Duel]) -> Sequence[b
 
 
 def logistic(expected: Sequence[Duel], request: Sequence[Duel]) -> Sequence[bool]:
-    """Fit a logistic regression of which part is right on disagreements, by task and the tool's log-odds."""
+    """Return, for each question, whether a logistic regression prefers the tool, from the task and the tool's log-odds.
+
+    It is fitted on the questions that only one of tool and MLLM answered correctly.
+    """
     tasks = sorted({item.task for item in (*expected, *request)})
 
     def features(duels: Sequence[Duel]) -> npt.NDArray[np.float64]:
@@ -114,7 +117,10 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def out_of_fold(duels: Sequence[Duel]) -> dict[str, list[float]]:
-    """Return by rule the results, right (1) or wrong (0); `better part` is the part that is better over a full task."""
+    """Return the results by rule, right (1) or wrong (0).
+
+    `better part` follows whichever part is better on all questions of a task.
+    """
     right: dict[str, list[float]] = {name: [] for name in (*RULES, "better part")}
     better = {
         task: sum(duel.tool - duel.model for duel in duels if duel.task == task) >= 0
@@ -167,7 +173,10 @@ def simulated(skills: str, kind: str, size: int, shared: float, seed: int) -> li
 
 
 def recorded_pairs(folder: Path, prior: PriorAccuracy) -> dict[str, list[Duel]]:
-    """Return each pair of recorded models, with the first as the tool, on BLINK val where both gave a letter."""
+    """Return each pair of recorded models, the first as the tool.
+
+    The questions are those of BLINK val to which both gave a letter.
+    """
     messages: dict[str, dict[str, tuple[str, bool]]] = {}
     for path in sorted(folder.glob("*/*.json")):
         rows = [row for row in json.loads(path.read_text())["val"] if row["prediction"] != "(Z)"]
@@ -198,7 +207,7 @@ def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """Yield the rules' results in each repeat by size, statements and shared hardness, over all kinds of skill."""
+    """Yield each design (size, kind of statements, shared difficulty) with the rules' results over all skills."""
 
     def reached(duels: Sequence[Duel]) -> dict[str, float]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}
@@ -261,7 +270,10 @@ def losses(size: int, value: float, elsewhere: float, draws: int) -> list[tuple[
 
 
 def overruling(draws: int) -> Table:
-    """Return points lost by either error: a row per size, spread of skills and kind of count, a column per lead."""
+    """Return the points lost by replacing a better answer and by keeping a worse one.
+
+    There is a row per size, spread of skills and kind of count, and a column per lead.
+    """
     rows = []
     for size, differences, elsewhere in product(SIZES, APART, ELSEWHERE):
         cells = [f"{harm:.4f} + {missed:.4f}" for harm, missed in losses(size, differences, elsewhere, draws)]
@@ -311,7 +323,10 @@ ELSEWHERE_RIGHT: Final = 42 / 62
 
 
 def overcounted(draws: int) -> Table:
-    """Return the arbiter's accuracy with such a specialist, for MLLMs of several accuracies, on equally many items."""
+    """Return the arbiter's accuracy with an overrated specialist, for MLLMs of several accuracies.
+
+    Both are measured on the same number of items.
+    """
     benchmark: Benchmark = load("hybrid.benchmarks", "blink")
     usual, (right, n) = benchmark.card.prior_accuracy.accuracy["Relative_Depth"], COUNTED
     key, unmeasured = (*TOOL, ""), AnswerConfidence(0.5, n=TOOL_WEIGHT)

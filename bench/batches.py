@@ -57,7 +57,7 @@ def replies(out: Path, solver: str) -> dict[str, list[str]]:
 
 
 def batched(what: str, model: str, questions: Path, count: int, kills: int) -> Row:
-    """Run in batches and kill it `kills` times; also run directly if replies are compared."""
+    """Run in batches and kill the run `kills` times; also run directly if replies are compared."""
     alone = what == "memory"
     solver = "mllm" if alone else "controller"
     more = ["--solver", solver, *([] if alone else ["--tools", "crop"])]

@@ -86,7 +86,7 @@ def measured(behaviour: Behaviour, folder: Path) -> Result:
     for attempt in recorded.by_id.values():
         steps += [step for exchange in attempt.exchanges for step in exchange.reply.steps]
     for trace in recorded.unfinished.values():
-        # LangGraph's notes are below the error.
+        # LangGraph adds notes below the error, so look for the line of the error.
         lines = [line for line in trace.splitlines() if line.startswith("hybrid.")]
         text = text or lines[-1].partition(".errors.")[2]
     return _result(behaviour, steps, text)
@@ -113,7 +113,7 @@ def _facts(folder: Path, attempts: Sequence[Attempt], requests: Sequence[bytes],
 
 
 def _compared(behaviour: Behaviour, facts: Mapping[str, object]) -> Result:
-    """Check whether the facts are as expected; a text in `stopped` or `sent` must be contained in the actual one."""
+    """Check whether the facts are as expected; a text in `stopped` or `sent` must be contained in the actual text."""
     wrong = {}
     for name, expected in behaviour.expect.items():
         seen = facts.get(name)
@@ -157,7 +157,7 @@ def page(results: Sequence[Result]) -> str:
     lines += ["| behaviour | reported in | expected | result | details |", "|---|---|---|---|---|"]
     for entry in results:
         link = entry.behaviour.reference
-        # A behaviour without a report was observed here.
+        # Behaviours without a link to a report were observed by this project.
         link = f"[{link}](https://github.com/{link.replace('#', '/issues/')})" if "/" in link else link
         expect = entry.behaviour.expect or {"at least": OUTCOMES[entry.behaviour.wants]}
         expected = _cell(", ".join(f"{name} {value}" for name, value in expect.items()))

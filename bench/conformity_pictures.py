@@ -37,7 +37,7 @@ python -m bench.conformity_pictures --out bench/results/conformity_pictures.md
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row: the expected and the actual outcome, and whether the actual one is right."""
+    """One row: the expected and the actual outcome, and whether the actual outcome is right."""
 
     name: str
     reference: str

@@ -46,7 +46,7 @@ class PointCase:
 
 @dataclass(frozen=True)
 class Answer(Judged):
-    """`right` is None if no candidate was chosen.
+    """The tool's answer; `right` is None if no candidate was chosen.
 
     `off` is the distance of the point from the true one, as a share of image 2's longer side; infinite if no point was
     given.

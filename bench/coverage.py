@@ -48,7 +48,7 @@ class Design:
 
     @property
     def how(self) -> Combine:
-        """Macro over several strata, else the plain ratio."""
+        """How rows are combined: a mean over strata if there are several, else a plain ratio."""
         return "mean_of_ratios" if len(self.strata) > 1 else "ratio"
 
     def sizes(self, rng: np.random.Generator) -> Counts:
@@ -213,7 +213,7 @@ def designs() -> tuple[Design, ...]:
 
 
 def pairs(design: Design) -> tuple[IntervalPair, ...]:
-    """Return the truths for comparing two solvers; the last truth only if one stratum outweighs the others."""
+    """Return the pairs of solvers to compare; the last pair is included only if one stratum outweighs the others."""
     values = (
         IntervalPair("equal, 0.2 each", (0.2,), (0.2,)),
         IntervalPair("equal, 0.05 each", (0.05,), (0.05,)),

@@ -49,7 +49,7 @@ class Design:
 
     @property
     def how(self) -> Combine:
-        """A mean over several tasks."""
+        """How questions are combined: a mean over tasks if there are several, else a plain ratio."""
         return "mean_of_ratios" if len(self.sizes) > 1 else "ratio"
 
 
@@ -69,20 +69,20 @@ def _alone_and_calls(rng: np.random.Generator, n: int) -> tuple[NDArray[np.bool_
 
 
 def ignoring(rng: np.random.Generator, n: int) -> Answers:
-    """Return a model that calls tools but answers as it would alone, except for 7 % of its draws."""
+    """Simulate a model that calls tools but answers as it would alone, except for 7 % of its draws."""
     alone, call = _alone_and_calls(rng, n)
     return alone, np.where(rng.random(n) < 0.93, alone, ~alone), call
 
 
 def copying(rng: np.random.Generator, n: int) -> Answers:
-    """Return a model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
+    """Simulate a model that repeats the tool outputs, of which 85 % are right, whenever it calls a tool."""
     alone, call = _alone_and_calls(rng, n)
     indices = np.where(rng.random(n) < 0.9, alone, ~alone)
     return alone, np.where(call, rng.random(n) < 0.85, indices), call
 
 
 def confused(rng: np.random.Generator, n: int) -> Answers:
-    """Return a model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
+    """Simulate a model that loses 15 % of its right answers to the descriptions of the tools and gains nothing."""
     alone, call = _alone_and_calls(rng, n)
     return alone, alone & (rng.random(n) < 0.85), call
 
@@ -92,13 +92,16 @@ MODELS: Mapping[str, Model] = {"ignores findings": ignoring, "copies findings": 
 
 @dataclass(frozen=True)
 class Truth:
-    """An estimate's true value, and the shares of questions on its two sides; the smaller decides if it is regular."""
+    """An estimate's true value, and the shares of questions on its two sides.
+
+    The smaller share decides whether the estimate is regular.
+    """
 
     value: float
     sides: tuple[float, float]
 
     def regular(self, design: Design) -> bool:
-        """Return whether at least `ENOUGH` clusters are expected on either side in a mean with these weights."""
+        """Return whether at least `ENOUGH` clusters are expected on each side, in the mean of this design."""
         effective = len(design.sizes) ** 2 / sum(design.rows / size for size in design.sizes)
         return min(self.sides) * effective >= ENOUGH
 
@@ -149,7 +152,7 @@ def draw_questions(rng: np.random.Generator, model: Model, design: Design) -> li
 
 
 def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, Estimated]:
-    """Return every number of the section, over all questions and by tool."""
+    """Return every estimate of the decomposition, over all questions and by tool."""
     result = decompose(questions, combine)
     for tools in TOOLS:
         only = [
@@ -164,7 +167,7 @@ def estimates(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, 
 def coverage(
     model: Model, mapping: Mapping[str, Truth], design: Design, simulations: int, seed: int
 ) -> dict[str, float]:
-    """Return how often the interval of each estimate contained the truth; a missing interval did not."""
+    """Return how often the interval of each estimate contains the truth; a missing interval counts as a miss."""
     rng = np.random.default_rng([seed, design.questions, design.rows])
     values = [estimates(draw_questions(rng, model, design), design.how) for _ in range(simulations)]
     return {
@@ -174,7 +177,7 @@ def coverage(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a Markdown table for each model, then the range over the regular estimates of all."""
+    """Print a Markdown table for each model, then the range over the regular estimates of all models."""
     flags = options(__doc__, {"--simulations": 100, "--seed": 0}, arguments)
     print(f"{flags.simulations:,} simulations a design, seed {flags.seed}, nominal 95 %; in brackets: not regular")
     regular, others = [], []

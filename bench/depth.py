@@ -44,7 +44,7 @@ from tools.depth.cues import WEIGHTS, WORK_PX, CueMaps, blurred, measure, ranks
 
 # Minimum ratio of the distances of the two points.
 APART = 1.25
-# Lower bounds of the rows by confidence: about 15 items each.
+# Lower bounds of confidence for the rows of the table, with about 15 items per row.
 CURVE = (0.0, 0.55, 0.65, 0.8)
 FOLDS = 10
 # Share of solids that float in the air.
@@ -91,7 +91,10 @@ def read_items(folder: Path) -> list[Item]:
 
 
 def on_objects(number: int, seed: int) -> list[Item]:
-    """Return the middles of the visible parts of two solids, at depths `APART`; the truth is the rendered depth."""
+    """Return items about the middles of two solids whose depths differ by more than a factor of `APART`.
+
+    The middles are those of the visible parts; the true answer follows from the rendered depth.
+    """
     rng, items = generator("evaluate", 13, seed), list[Item]()
     while len(items) < number:
         view = render(random_scene(rng, 9), random_camera(rng, 500, 375), rng)
@@ -108,7 +111,7 @@ def on_objects(number: int, seed: int) -> list[Item]:
 
 
 def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
-    """Return the pixel x, y of a mask that is nearest to its mean; None if fewer than 400 are visible."""
+    """Return the pixel (x, y) of a mask that is nearest to its mean; None if the mask has fewer than 400 pixels."""
     rows, columns = np.nonzero(mask)
     if rows.size < 400:
         return None
@@ -117,7 +120,7 @@ def _middle(mask: npt.NDArray[np.bool_]) -> tuple[int, int] | None:
 
 
 def _item(place: int, image: Pixels, near: tuple[int, int], far: tuple[int, int]) -> Item:
-    """Return an item for a pair of points; the nearer one is A in every other item."""
+    """Return an item for a pair of points; in every second item, the nearer point is A."""
     nearer, farther = "AB"[place % 2], "BA"[place % 2]
     places = {nearer: near, farther: far}
     points = tuple(PointArg(x=places[label][0], y=places[label][1], label=label) for label in "AB")
@@ -143,7 +146,7 @@ def measured(folder: Path, count: int, seed: int) -> list[Item]:
 def _apart(
     rng: np.random.Generator, depth: npt.NDArray[np.uint16], expected: npt.NDArray[np.intp], *, same_row: bool
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return the nearer and the farther of two random known pixels, x and y, at depths `APART`."""
+    """Return two random pixels (x, y), nearer first, of known depths that differ by more than a factor of `APART`."""
     while True:
         first, second = expected[rng.integers(len(expected), size=2)]
         if same_row:
@@ -162,7 +165,7 @@ def judge(item: Item, evidence: Evidence) -> Answer:
 
 
 def report(items: Sequence[Item], backend: Backend[DepthArgs], *, halves: bool) -> list[dict[str, Json]]:
-    """Print the accuracy by row and confidence, and of two halves of the items."""
+    """Print the accuracy by row and confidence, and the accuracies of two halves of the items."""
     started = time.perf_counter()
     answers = [judge(item, backend.run([item.request])[0]) for item in items]
     print(f"{1000 * (time.perf_counter() - started) / len(items):.0f} ms an item; undecided items count one half")

@@ -119,7 +119,7 @@ def _row(name: str, tasks: set[str], real: AskedQuestion, blank: AskedQuestion, 
         "name": name,
         "n": len(tools),
         **{column: mean(list(values.values())) for column, values in means.items()},
-        # First minus second, over the questions that both solvers have.
+        # Mean paired difference, first minus second solver, over the questions that both have.
         **{
             column: mean([first[key] - second[key] for key in first if key in second])
             for column, (first, second) in pairs.items()

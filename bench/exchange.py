@@ -93,7 +93,7 @@ EXPORTS: Final[Sequence[tuple[str, str, Sequence[Reader]]]] = (
 
 @dataclass(frozen=True)
 class Row:
-    """One reader of one export. Scores are shares in 0..1, or None if the format holds none."""
+    """One reader of one export. Scores are shares in 0..1, or None if the format has none."""
 
     form: str
     suffix: str
@@ -153,7 +153,7 @@ def read_there(reader: Reader, path: Path, environments: Path) -> Mapping[str, A
 
 def read_here(path: Path, folder: Path, solver: str = SOLVER) -> Mapping[str, Any]:
     """Return what `hybrid score` reads back; `path` is a run, a file or the folder of an export."""
-    # A folder of an export holds one file or folder that can be scored.
+    # A folder of an export contains one file or folder that can be scored.
     while path.is_dir() and not (path / "manifest.json").exists() and len(list(path.iterdir())) == 1:
         (path,) = path.iterdir()
     if path.is_dir() and "shared" in path.parts:

@@ -58,7 +58,7 @@ class CallProfile:
 
 
 def _is_import(frame: FrameType | None) -> bool:
-    """Return whether a module of the product is being executed: its class bodies and decorators run then."""
+    """Return whether a module of the product is being imported, which runs its class bodies and decorators."""
     while frame is not None:
         if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(FOLDERS):
             return True

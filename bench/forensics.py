@@ -20,7 +20,8 @@ from hybrid.display.tables import Column, Table, as_text
 from tools.forensics import MIN_SIDE_PX, measure
 
 MIDDLE = (5, 95)
-# Photographs from two collections; two small marks do not affect any of the statistics.
+# Photographs from two collections. The two small marks that are drawn on those of Relative_Depth do not affect any of
+# the statistics.
 TASKS = ("Spatial_Relation", "Relative_Depth")
 
 

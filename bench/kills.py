@@ -39,7 +39,7 @@ class Killed:
 
 
 def measure(solver: str, questions: Path, answered: int, in_flight: int, full: bytes) -> Killed:
-    """Kill one run and continue it; `full` holds the scores of an undisturbed run."""
+    """Kill one run and continue it; `full` has the scores of an undisturbed run."""
     with tempfile.TemporaryDirectory() as folder, chat_server(LATENCY_S) as server:
         out = Path(folder)
         words = command(f"hybrid-{solver}", server.url, questions, in_flight, out)
@@ -55,7 +55,7 @@ def measure(solver: str, questions: Path, answered: int, in_flight: int, full: b
         attempts = out / "run" / solver / "attempts.jsonl"
         recorded = attempts.read_bytes().count(b',"steps":') if attempts.exists() else 0
         measured(words, environment(out / "home"), out / "log")
-        # Requests that came both before and after the kill: by question and number of tool results.
+        # Requests before and after the kill, each as its question and its number of tool results.
         sent, later = (
             {(entry.question, entry.tool_results) for entry in log}
             for log in (items, [value for value in server.log() if value.received_s > killed])

@@ -42,7 +42,7 @@ TOLD_APART_PX = 20
 NEARLY = np.ones((5, 5), np.uint8)
 # Range of the intersection over union of `overlapping_scene`'s boxes.
 OVERLAPS = (0.2, 0.8)
-# Largest deviation from the drawn overlap, because whole pixels cannot give every value.
+# Largest deviation from the requested overlap, because whole pixels cannot give every value.
 SHARE_STEP = 0.02
 
 
@@ -101,7 +101,10 @@ def _draw_scene(
 
 
 def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
-    """Draw points A and B on a photograph in BLINK's colour and size, in any font, half on one row, as JPEG."""
+    """Draw points A and B on a photograph, in BLINK's colour and size and in a random font, and compress it as JPEG.
+
+    In half of the images, both points are on one row.
+    """
     height, width = photograph.shape[:2]
     y, x = int(rng.integers(30, height - 12)), int(rng.integers(15, width // 2 - 20))
     points = (Point(x, y, "A"), Point(width - 1 - x, y, "B"))
@@ -119,8 +122,8 @@ def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
 def boxed_scene(rng: np.random.Generator) -> MarkedScene:
     """Draw an image with a red box A and a green box B, or vice versa, which may cross or touch the border.
 
-    Every side is visible: the background differs from its colour by `MIN_CONTRAST`, and at least `MIN_SHOWN` of it is
-    not under the other box's line or a letter.
+    Every side is visible: the background differs from the side's colour by `MIN_CONTRAST`, and at least `MIN_SHOWN` of
+    the side is not under the other box's line or a letter.
     """
     while True:
         height, width = int(rng.integers(220, 420)), int(rng.integers(300, 520))

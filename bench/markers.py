@@ -47,7 +47,7 @@ EDGES = (0.0, 0.3, 0.5, 0.7, 0.9, 0.97)
 TOLERANCE_PX = 3.0
 # Number that separates the seeds of overlapping pairs from those of other scenes.
 PAIRS = 14
-# The same number for marks on photographs.
+# Number that separates the seeds of marks on photographs from those of other scenes.
 PHOTOGRAPHS = 15
 
 

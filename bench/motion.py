@@ -47,7 +47,7 @@ class ViewPair:
 
 @dataclass(frozen=True)
 class Answer(Judged):
-    """`right` is None if unsure; also the error of the turn, and the degenerate geometry that the tool reports."""
+    """The tool's answer: `right` is None if unsure; the error of the turn, and the degenerate geometry reported."""
 
     turn_off_deg: float
     degeneracy: str | None
@@ -80,7 +80,7 @@ def _degenerate(options: Namespace, name: str) -> Iterator[ViewPair]:
 
 
 def _shift(rng: np.random.Generator, width: int, height: int) -> Array:
-    """Return a crop shifted from the first one by 2 to 15 % of the sides."""
+    """Return the homography (3, 3) of a shift, along one axis, by 2 to 15 % of the side."""
     moved = np.eye(3)
     moved[:2, 2] = rng.uniform(0.02, 0.15, 2) * rng.choice([-1, 1], 2) * (width, height)
     moved[int(rng.integers(2)), 2] = 0
@@ -88,14 +88,14 @@ def _shift(rng: np.random.Generator, width: int, height: int) -> Array:
 
 
 def _zoom(rng: np.random.Generator, width: int, height: int) -> Array:
-    """Zoom by 1.1 to 1.8, in or out."""
+    """Return the homography (3, 3) of a zoom by 1.1 to 1.8, in or out."""
     factor = float(np.exp(rng.uniform(0.1, 0.6) * rng.choice([-1, 1])))
     centre = np.array([(width - 1) / 2, (height - 1) / 2])
     return np.vstack([np.column_stack([np.eye(2) * factor, centre * (1 - factor)]), [0, 0, 1]])
 
 
 def _turn(rng: np.random.Generator, width: int, height: int) -> Array:
-    """Turn on the spot by 3 to 15 degrees."""
+    """Return the homography (3, 3) of a camera that turns on the spot by 3 to 15 degrees."""
     focal = float(rng.uniform(0.8, 1.4)) * max(width, height)
     lens = np.array([[focal, 0, (width - 1) / 2], [0, focal, (height - 1) / 2], [0, 0, 1]])
     axis = rng.normal(size=3) * (0.5, 1, 0.3)
@@ -147,7 +147,7 @@ def report(name: str, matcher: Matcher, answers: Sequence[Answer]) -> dict[str, 
     row = row_of(name, matcher, answers)
     right, n, unsure = (int(str(row[key])) for key in ("right", "n", "undecided"))
     counts = Counter(item.degeneracy for item in answers if item.degeneracy)
-    # Errors among the answers that name a direction.
+    # Errors of the turn, among the answers that name a direction.
     turns = [entry.turn_off_deg for entry in answers if entry.right is not None]
     off = float(np.median(turns)) if turns else None
     if name in DEGENERATE:

@@ -35,7 +35,7 @@ SCREEN: Final = (512, 320)
 # Number of fixations of a prediction, as in the questions; longer ones are cut.
 PREDICTED: Final = 6
 SUBJECTS: Final = 10
-# Fixations of a human path, minimum and maximum.
+# Minimum and maximum number of fixations of a human path.
 LENGTHS: Final[Mapping[str, tuple[int, int]]] = {"6": (6, 6), "3 to 12": (3, 12)}
 # Rounding of coordinates, as fractions of the screen: MLLMs write two decimals. Rounding causes ties.
 DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals": 2, "one decimal": 1}
@@ -43,7 +43,7 @@ DECIMALS: Final[Mapping[str, int | None]] = {"continuous": None, "two decimals":
 
 @dataclass(frozen=True)
 class PathRow:
-    """Median CPU microseconds per pair of both programs; median and minimum of their ratios; largest difference."""
+    """Median CPU microseconds per pair for each program; median and minimum of their ratios; largest difference."""
 
     coordinates: str
     human_fixations: str

@@ -81,14 +81,14 @@ class Outcome:
 
     @property
     def interval(self) -> str:
-        """Return the 95 % interval of the share of all mutants, from a sample (Wilson)."""
+        """Return the 95 % Wilson interval of the undetected share of all mutants, if only a sample was tried."""
         result = wilson(self.unnoticed, self.tried) if self.tried < self.mutants else None
         return f"{result.low:.3f} to {result.high:.3f}" if result else ""
 
 
 def copy_of_checkout(folder: Path) -> None:
-    """Copy the tracked and untracked, not ignored files of the working tree."""
-    # Use the user's git.
+    """Copy the files of the working tree that are tracked, or untracked but not ignored."""
+    # Runs the git that is on the user's PATH.
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
     for name in filter(None, result.stdout.decode().split("\0")):

@@ -31,7 +31,7 @@ from tools._shared.view_matches import Matches, MatchView
 Question = TypeVar("Question")
 Answer = TypeVar("Answer")
 
-# Number of photographs from one pair of a set to the next, because neighbours in a folder are often similar.
+# Distance, in photographs, between successive pairs of a set: neighbours in a folder are often similar.
 STRIDE = 7
 
 
@@ -70,7 +70,7 @@ class Judged:
 
 
 def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Matcher:
-    """Return RootSIFT and ORB, or the network of the tool's learned backend. Raises `WeightsError`."""
+    """Return the matcher: RootSIFT and ORB, or the network of the learned backend. Raises `WeightsError`."""
     if name == "classical":
         return Matcher(name, "features-3", lambda views: match_either_hand(*views))
     card = tool.backend("learned")
@@ -79,7 +79,7 @@ def matcher_of(name: str, tool: Tool, device: str, weights: str | None) -> Match
         raise SystemExit(f"{tool.card.name} has no learned backend")
     backend.setup(device, weights)
     model = backend.model
-    # Calls the backend's three stages.
+    # The network of the backend prepares and matches the views.
     return Matcher(name, f"either hand, {model.version}", lambda views: model.predict([model.prepare(views)])[0])
 
 

@@ -56,7 +56,7 @@ def asked_by_run(treatment: Treatment, place: ToolPictures, folder: Path) -> Pic
 
 
 def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chat completions server's reply to a body. Raises `SystemExit` with its message if it refuses."""
+    """Return a chat completions server's reply to a body. Raises `SystemExit` with the message of a refusal."""
     headers = {"content-type": "application/json", "authorization": "Bearer none"}
     request = urllib.request.Request(f"{url}/chat/completions", json.dumps(body).encode(), headers)  # noqa: S310
     try:
@@ -67,7 +67,10 @@ def ask(url: str, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def resend(request: Mapping[str, Any], other_options: Any) -> tuple[str, int, int]:
-    """Return a real server's prompt for a request, "" if it returns none, and tokens with and without thinking."""
+    """Return a real server's prompt for a request, and its token counts with and without thinking.
+
+    The prompt is "" if the server returns none.
+    """
     body = {"model": other_options.served, "messages": request["messages"], "tools": request["tools"], "max_tokens": 1}
     if (kwargs := request.get("chat_template_kwargs")) is not None:
         body["chat_template_kwargs"] = {other_options.switch: True} if other_options.switch else kwargs

@@ -33,7 +33,7 @@ PICTURES: Mapping[str, str] = {
     "depth.webp": "the tool depth on a generated scene",
     "markers.webp": "the tool markers on the same",
 }
-# These need --data.
+# Pictures that need --data.
 RECORDED = ("report.png",)
 RUN = (
     *("run", "blink", "--data", "sample", "--task", "Relative_Depth", "--task", "Jigsaw"),

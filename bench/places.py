@@ -30,7 +30,7 @@ QUANTITIES: Final = (places.AT_PLACE, places.ABOVE, places.RIGHT_AT, places.RIGH
 
 @dataclass(frozen=True)
 class Design:
-    """Numbers of questions, shared pictures (0: one each) and calls per question; the share of calls at the place."""
+    """Numbers of questions, shared pictures (0: no sharing) and calls per question; share of calls at the place."""
 
     name: str
     questions: int
@@ -69,7 +69,7 @@ def draw(design: Design, seed: int) -> dict[str, Result]:
 
 
 def _elsewhere(rng: np.random.Generator, target: Box) -> Box:
-    """Return a box that does not touch the wanted one."""
+    """Return a box that does not touch the target box."""
     while True:
         box = random_box(rng, 100, 250)
         if box.x1 < target.x0 or box.x0 > target.x1 or box.y1 < target.y0 or box.y0 > target.y1:
@@ -77,7 +77,7 @@ def _elsewhere(rng: np.random.Generator, target: Box) -> Box:
 
 
 def truth_of(design: Design, quantity: str, values: list[float]) -> float:
-    """Return the true values: those of the construction, and for the chance rate the mean over the draws."""
+    """Return a quantity's true value: the constructed one or, for the chance rate, the mean over the draws."""
     by_design = {
         places.AT_PLACE: design.share_at_place,
         places.RIGHT_AT: RIGHT_AT,

@@ -21,7 +21,7 @@ from hybrid.scoring.published import published
 from hybrid.solving.answer_confidence import log_odds
 from hybrid.solving.trust import MODEL_WEIGHT
 
-# By task and model, the accuracy, 0..1, and the number of items.
+# Accuracy (0..1) and number of items, by task and model.
 Accuracies = Mapping[str, Mapping[str, tuple[float, int]]]
 
 

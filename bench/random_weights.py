@@ -36,7 +36,7 @@ class Outcome:
     seed: int
     right: int
     questions: int
-    # Counts for the tool's series: right answers, questions, and the required number of right answers.
+    # Number of right answers that the tool's series requires; `right` and `questions` count the same series.
     least: int
 
 
@@ -70,7 +70,7 @@ def outcome(tool: Tool, seed: int, weights: Path) -> Outcome:
 
 
 def table(outcomes: Sequence[Outcome]) -> Table:
-    """Return a row per tool: over all seeds, how often it was rejected, and the fewest and most right answers."""
+    """Return a row per tool: over all seeds, the fewest and most right answers, and how often the series was passed."""
     names = ("tool", "seeds", "right, fewest", "right, most", "wanted", "pass the series")
     columns = (Column(names[0], "left"), *map(Column, names[1:]))
     rows = []

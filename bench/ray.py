@@ -40,9 +40,9 @@ class ClusterRow:
     rate: float
     # Average number of cores in use.
     cores: float
-    # CPU per question, of all processes.
+    # CPU time per question, of all processes.
     cpu_ms: float
-    # CPU per question of the process that distributes the questions and records them.
+    # CPU time per question of the process that distributes the questions and records them.
     own_ms: float
     load: float
 

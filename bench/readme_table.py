@@ -54,7 +54,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
 
 
 def cell(scored: Scored, task: str | None) -> str:
-    """Format accuracy and interval of a task or of the mean over tasks: unanswered as wrong, then as a guess.
+    """Format accuracy and interval of a task or of the mean: with unanswered questions as wrong, then as guesses.
 
     There is no interval if nothing was answered, and no second number if both are the same.
     """
@@ -88,7 +88,10 @@ def gain(part: Scored, hybrid: Scored, without: str = "") -> str:
 
 
 def table(measured: Measured) -> Table:
-    """Return the specialist alone, then each model: alone -> with the specialist, by task; and the mean gains."""
+    """Return a table by task, with the mean gains.
+
+    The first row is the specialist alone. In the row of a model, each cell is the model alone -> with the specialist.
+    """
     places = (*TASKS, None)
     specialist = next(iter(measured.values()))["specialist"]
     alone = tuple(where_answered(specialist, place) for place in places)

@@ -89,7 +89,7 @@ def facts_of(index: int, seed: int, purpose: Purpose = "sample") -> ReflectanceF
 
 
 def measure(items: int, seed: int) -> None:
-    """Print accuracy over all and over parts, seconds, and the bins of the card."""
+    """Print accuracy over all pictures and over groups of them, seconds, and the bins of the card."""
     started = time.perf_counter()
     answers = [answer(index, seed) for index in range(items)]
     value = 1000 * (time.perf_counter() - started) / items
@@ -113,9 +113,11 @@ def measure(items: int, seed: int) -> None:
 
 
 def spread(pixels: Pixels) -> tuple[float, float] | None:
-    """Return the standard deviations of a picture's segments in log(red/green), log(blue/green), by root of area.
+    """Return the standard deviations of log(red/green) and log(blue/green) over a picture's segments.
 
-    None for a picture with fewer than `MIN_SEGMENTS` segments that are neither over- nor underexposed.
+    A segment's weight is the root of its area.
+
+    Return None for a picture with fewer than `MIN_SEGMENTS` segments that are neither over- nor underexposed.
     """
     parts = segment(shrink(pixels, WORK_PX))
     used = (parts.colour.max(axis=1) < 0.85) & (parts.colour.min(axis=1) > 0.004) & (parts.area > 200)
@@ -147,7 +149,7 @@ def spreads(items: int, data: Path | None) -> None:
 
 
 def fit(items: int) -> None:
-    """Print the weights of both regressions, fitted on pictures that no sample shows, of `FIT_SEEDS`."""
+    """Print the weights of both regressions, fitted on pictures of `FIT_SEEDS`, which no sample shows."""
     signed, unsigned, truth = [], [], []
     for seed in FIT_SEEDS:
         for index in range(items):

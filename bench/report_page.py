@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import CDPSession, Page
 
 BROWSERS = ("chromium-headless-shell", "chromium")
-# Draws the address, and resolves in the frame after it.
+# Shows the page of an address, and resolves in the frame after the page is drawn.
 GO = """async (hash) => {
   const start = performance.now();
   if (location.hash !== hash) location.hash = hash;

@@ -38,7 +38,7 @@ MEANING: Final[Mapping[Status, str]] = DATA["meaning"]
 TITLES: Final[Mapping[str, str]] = DATA["titles"]
 BLINK_FILES: Final[Mapping[str, str]] = DATA["files"]["blink"]
 MVP_FILES: Final[Mapping[str, str]] = DATA["files"]["mvp_bench"]
-# Percent: the papers print two decimals, and sometimes truncate instead of rounding.
+# Tolerance in percent: the papers print two decimals, and sometimes truncate instead of rounding.
 CUT = 0.0099
 
 
@@ -93,7 +93,7 @@ def _verdict(
 
 
 def _blink(data: Path) -> Measure:
-    """Return accuracies on val from the outputs that the authors saved, using the answers that they extracted."""
+    """Return a function for accuracies on val, from the authors' saved outputs and the answers that they extracted."""
     results: dict[tuple[str, str], float] = {}
     for who, folder in BLINK_FILES.items():
         path = data / "blink_outputs" / folder
@@ -120,7 +120,7 @@ def _by_task(scored: Scored) -> dict[str, float]:
 
 
 def _mvp_bench(data: Path) -> Measure:
-    """Return all metrics of the published predictions, by the authors' rule and without their judge."""
+    """Return a function for the metrics of the published predictions, by the authors' rule and without their judge."""
     folder = data / "mvp_bench"
     results: dict[str, dict[str, float]] = {}
     for who in MVP_FILES if folder.is_dir() else ():
@@ -143,7 +143,10 @@ def _mvp_bench(data: Path) -> Measure:
 
 
 def _actiview(data: Path) -> Measure:
-    """Return the recall of a model that looks at every view, computed from only the ground truth, as in the paper."""
+    """Return a function for the recall of a model that looks at every view, as in the paper.
+
+    The recall is computed from only the ground truth.
+    """
     path = data / "actiview" / "groundtruth_views.json"
     cells = published("actiview")
     everything = {cell.who for cell in cells if cell.metric == "views_shift.mean" and cell.value == 4.0}

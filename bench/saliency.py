@@ -28,7 +28,7 @@ from tools.saliency import SaliencyArgs, SaliencyCues
 
 
 def ask(pixels: Pixels, args: SaliencyArgs) -> Evidence:
-    """Return the tool's finding."""
+    """Return the tool's output."""
     return SaliencyCues().run([Request((pixels,), args)])[0]
 
 
@@ -46,7 +46,7 @@ def ranked_and_counted(items: int, seed: int) -> dict[str, float]:
             for place, rank in enumerate(order)
         ]
         objects: Any = ask(pixels, SaliencyArgs(boxes=tuple(boxes))).data["objects"]
-        # Boxes are labelled by their place.
+        # Boxes are labelled by their index.
         ranks = [int(entry["rank"]) for entry in sorted(objects, key=lambda value: int(value["label"]))]
         correlations.append(float(spearmanr(ranks, order).statistic))
         firsts.append(bool(order[ranks.index(1)] == 0))

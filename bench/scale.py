@@ -50,21 +50,21 @@ SHARES: Mapping[str, int] = {
     f"Q{place}": rows
     for place, rows in enumerate((819, 1886, 866, 800, 124, 818, 182, 808, 542, 870, 185, 541, 216), start=1)
 }
-# This many generated questions of each type are copied until there are enough.
+# Number of generated questions of each type, which are copied until there are enough.
 COPIED = 20
 ASKED = 1_000
-# Number of rows of each type with an image if only these are read, because disk space is limited.
+# Number of rows of each type that have an image, if only these rows are read: disk space is limited.
 PICTURES = 4
 # Rows per row group.
 GROUP = 500
-# The columns that identify a row's question.
+# Columns that identify a row's question.
 KIND = ["index", "question_type"]
-# Number of pictures of own questions.
+# Number of pictures that the questions of the rows "own questions" share.
 SHARED_PICTURES = 200
 # When a run is resumed with open questions, one in this many is open.
 OPEN_SHARE = 100
 
-# The page of results.
+# Introduction of the page of results.
 INTRO = (
     "Written by `python -m bench.scale`. {data} The columns are CPU seconds, peak MB, microseconds of CPU per question "
     "beyond the same command on the smallest size, and the ratio of these to the previous size (up to 1.2: linear). "
@@ -298,7 +298,7 @@ def condition_of(words: Sequence[str]) -> str:
     """Return the date, the command, and the machine with its load: other programs on its cores raise the CPU time."""
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     machine = f"{os.cpu_count()} CPUs (load {os.getloadavg()[2]:.0f}), Python {platform.python_version()}"
-    # Files of this machine are not part of the command.
+    # Leave the output files of this machine out of the command.
     output_places = {place + step for place, word in enumerate(words) if word in ("--json", "--out") for step in (0, 1)}
     command = shlex.join(
         ["python", "-m", "bench.scale", *(word for n, word in enumerate(words) if n not in output_places)]
@@ -361,7 +361,7 @@ PARTS: Mapping[str, Callable[[Bench, int, Callable[[ScaleRow], None]], None]] = 
 
 
 def main() -> None:
-    """Print a line for each command; then write the page, if it is asked for."""
+    """Print a line for each command; then write the page, if requested."""
     paths = {"--recorded": Path, "--tree": Path(), "--out": Path, "--json": Path, "--read": [Path]}
     flags = options(__doc__, {"--questions": [int], "--part": (None, *PARTS), **paths})
     files = [json.loads(path.read_bytes()) for path in flags.read or ()]

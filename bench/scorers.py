@@ -30,7 +30,8 @@ RESULTS: Final = HERE / "results" / "scorers.json"
 PAGE: Final = HERE.parent / "docs" / "scorers.md"
 TEXT: Final = HERE / "scorers.md"
 MODELS: Final = ("GPT4o", "GPT4V", "llava-v1.6-34b", "QwenVLMax")
-# Inspect's package is imported; of the others, one function is executed, which has no dependencies.
+# The package of Inspect is imported, so its dependencies are installed. Of the other packages, only one function
+# without dependencies is executed.
 PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "lmms-eval": ("--no-deps", "lmms-eval==0.7.3"),
     "vlmevalkit": ("--no-deps", "ms-vlmeval==0.0.20"),

@@ -135,7 +135,7 @@ def _after(rng: np.random.Generator, right: Right, share: float, effect: float, 
 
 
 def draw_world(design: Design, rng: np.random.Generator) -> tuple[list[Question], dict[str, dict[str, Right]]]:
-    """Return the questions, and by control and solver which are right."""
+    """Return the questions and, by control and solver, which answers are right."""
     questions = [
         _question(task, number, design)
         for task, size in zip(TASKS, design.sizes, strict=False)
@@ -180,7 +180,7 @@ def write(
     solvers: Mapping[str, Right],
     rng: np.random.Generator,
 ) -> Path:
-    """Return a run folder with these right and wrong answers."""
+    """Write a run folder with these right and wrong answers; return its path."""
 
     def attempts(name: str, right: Right) -> Iterator[Attempt | Unfinished]:
         for question, item in zip(questions, right.tolist(), strict=True):
@@ -224,7 +224,7 @@ def is_true(design: Design) -> dict[str, bool]:
     uneven = bool(design.by_task) and mean * count < 0
     gain = 0.0 if uneven else gain
     if design.last_task_fails or design.one_picture:
-        # No test is possible here.
+        # With a task that fails, or a single cluster, no test is possible.
         return dict.fromkeys(CLAIMS, False) | {"not tested": True}
     return {
         "gain": gain > 0,
@@ -306,7 +306,10 @@ def sentences(
 def pair(
     rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float, rows: int = 1
 ) -> tuple[Metric, Metric]:
-    """Return metrics of two solvers, the second better by `difference` in every task; a question has equal `rows`."""
+    """Return metrics of two solvers, the second better by `difference` in every task.
+
+    Each question has `rows` equal rows.
+    """
     strata = [str(task) for task, size in enumerate(sizes) for _ in range(size // rows)]
     draws, sides = rng.random(len(strata)), rng.random(len(strata)) < 0.5
     up, down = (discordant + difference) / 2, (discordant - difference) / 2

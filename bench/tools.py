@@ -80,7 +80,7 @@ async def measure(service: CachedTools, name: str, options: Options) -> tuple[st
         # Excludes loading and first use from the time of a question.
         first = await ask(service, tool, expected_values.make(options.items, options.seed))
     except (NoBackend, WeightsError) as error:
-        # The last clause states the fix; the lines of the service name the missing part.
+        # The last clause of the message states the fix; the service's own messages name the missing part.
         return (name, "-", "-", "-", "-", "-", str(error).rsplit("; ", maxsplit=1)[-1])
     questions = [expected_values.make(index, options.seed) for index in range(options.items)]
     started = time.perf_counter()

@@ -115,7 +115,7 @@ def photographs(place: Path) -> list[bytes]:
     """Return encoded pictures of a folder (*.jpg, *.jpeg, *.png, by path), or `image_1` of its parquet rows by `idx`.
 
     Raises:
-        HybridError: there is none.
+        HybridError: there are no pictures.
     """
     rows = [
         row
@@ -159,7 +159,7 @@ def warped_pair(rng: np.random.Generator, pixels: Pixels, kind: Kind, difficulty
 
 
 def points_of(rng: np.random.Generator, pair: WarpedPair) -> tuple[Spot, tuple[Spot, ...]]:
-    """Return a point of image 1 that image 2 shows, and four points of image 2, the first one at the same place.
+    """Return a point of image 1 that image 2 shows, and four points of image 2, the first of which is the same point.
 
     Raises:
         HybridError: image 2 has no room for four points.
@@ -220,7 +220,7 @@ def random_homography(rng: np.random.Generator, size: tuple[int, int], change: C
 
 
 def _orbit(rng: np.random.Generator, kind: Kind, difficulty: Difficulty) -> Orbit:
-    """Draw a motion: `parallax` to the left or right; `straight` forward, backward, up or down."""
+    """Return a random motion: `parallax` to the left or right; `straight` forward, backward, up or down."""
     tilt = TILTS_DEG[difficulty]
     if kind == "parallax":
         yaw = rng.uniform(*ROUND_DEG[difficulty]) * rng.choice([-1, 1])

@@ -40,7 +40,7 @@ class Words:
     participles: list[str] = field(default_factory=list)
 
     def add(self, other: Words) -> None:
-        """Count another package's faults too."""
+        """Add the faults of another package."""
         self.lines += other.lines
         self.functions += other.functions
         self.odd += other.odd

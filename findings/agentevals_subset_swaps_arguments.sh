@@ -2,13 +2,15 @@
 # agentevals 0.0.9, langchain-core 1.8.3.
 #
 # Expected: `tool_args_match_mode="superset"` accepts a call whose arguments contain those of the reference call, and
-# "subset" one whose arguments are contained in them, whichever mode compares the trajectories. A matcher of the user's
-# own gets the arguments of the output first, those of the reference second.
+# "subset" accepts a call whose arguments are contained in those of the reference call, whichever mode compares the
+# trajectories. A custom matcher gets the arguments of the output first and those of the reference second.
 # Happens: with `trajectory_match_mode="subset"` the two sides are exchanged: "superset" accepts the call with fewer
-# arguments and refuses the one with more, and a matcher gets the reference first. With "unordered" both are refused.
-# Matters: "no tool beyond the reference, and each call with at least these arguments" is how one checks that a model named
-# the right picture to its vision tools and called nothing else. That check passes exactly the calls that it should refuse.
-# Seen on 2026-11-30, each time (with more, with fewer arguments than the reference):
+# arguments and refuses the call with more, and a custom matcher gets the reference first. With "unordered" both calls
+# are refused.
+# Matters: "no tool beyond the reference, and each call with at least these arguments" is how one checks that a model
+# named the right picture to its vision tools and called nothing else. That check passes exactly the calls that it
+# should refuse.
+# Seen on 2026-11-30 (accepted with more arguments than the reference, accepted with fewer):
 #   strict     superset: (True, False) | subset: (False, True)
 #   superset   superset: (True, False) | subset: (False, True)
 #   subset     superset: (False, True) | subset: (True, False)

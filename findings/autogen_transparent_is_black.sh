@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# autogen-core 0.7.5, pillow 13.0.0; haystack-ai 3.4.1 beside it.
+# autogen-core 0.7.5, pillow 13.0.0; haystack-ai 3.4.1 for comparison.
 #
 # Expected: an image with a transparent background reaches the model with that background, or on white, as viewers show it.
-# Happens: `autogen_core.Image` drops the transparency, and what was transparent takes the colour that the file happens to
-# store there, mostly black. Dark lines on a transparent ground (a drawing, a diagram, a rendered formula) become dark
-# lines on black. Nothing warns. Haystack's `ImageContent` sends the file as it is.
-# Matters: the question is asked about a picture in which next to nothing can be seen.
+# Happens: `autogen_core.Image` drops the transparency. The transparent area takes the colour that the file happens to
+# store there, which is mostly black, so dark lines on a transparent ground (a drawing, a diagram, a rendered formula)
+# become dark lines on black. There is no warning. Haystack's `ImageContent` sends the file unchanged.
+# Matters: the question is about a picture in which almost nothing can be seen.
 # Seen on 2026-11-30 (one pixel of the ground, one of a dark line; red, green, blue and opacity):
 #   file: ground (0, 0, 0, 0), line (20, 20, 20, 255)
 #   autogen: ground (0, 0, 0, 255), line (20, 20, 20, 255)

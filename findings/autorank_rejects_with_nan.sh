@@ -2,11 +2,12 @@
 # autorank 1.3.0.
 #
 # Expected: `create_report` of two populations with equal values says that no significant difference was found.
-# Happens: "We reject the null hypothesis (p=nan)". The test has no p-value if all differences are 0, and the report takes
-# every p that is not above alpha as significant. For right or wrong answers (0 and 1) it goes on: "the median of alone is
-# significantly larger than the median value of tools with a large effect size (gamma=nan)", although the medians are equal.
-# Matters: the package writes the sentence for the paper. A model that gains nothing from its tools is reported as one that
-# loses by them, with a large effect.
+# Happens: the report says "We reject the null hypothesis (p=nan)". The test has no p-value if all differences are 0,
+# and the report treats every p that is not above alpha as significant. For right or wrong answers (0 and 1) it
+# continues: "the median of alone is significantly larger than the median value of tools with a large effect size
+# (gamma=nan)", although the medians are equal.
+# Matters: the package writes the sentence for the paper. A model that gains nothing from its tools is reported as a
+# model that loses by them, with a large effect.
 # Seen on 2026-11-30 (40 questions, the same answers twice):
 #   test: wilcoxon, p: nan
 #   We reject the null hypothesis (p=nan) of Wilcoxon's signed rank test that population alone (MD=1.000+-0.000,
@@ -15,7 +16,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# Outside this clone, whose settings for uv leave matplotlib out
+# Run outside of this clone, because its settings for uv leave out matplotlib.
 cd "$dir"
 uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" autorank==1.3.0 matplotlib==3.11.2

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # baycomp 1.0.3.
 #
-# Expected: `two_on_multiple(x, y)`, the probability that one of two models is better over several tasks, is (0.5, 0.5) if
-# both have the same scores.
+# Expected: `two_on_multiple(x, y)`, the probability that one of two models is better over several tasks, is (0.5, 0.5)
+# if both models have the same scores.
 # Happens: the first model is better with a probability of about 0.7 on ten tasks (0.77 on three). Each of the 50,000
-# samples is exactly half, up to the rounding of a sum of products; what the function counts is how often the rounding
-# falls below a half. A region of practical equivalence (`rope=0.01`) gives (0, 1, 0), as it should.
-# Matters: 0.7 reads as a tendency where there is nothing; as the scores are equal, it always favours the first argument.
+# samples is 0.5 except for the rounding of a sum of products, and the function counts how often this rounding gives
+# less than 0.5. A region of practical equivalence (`rope=0.01`) correctly gives (0, 1, 0).
+# Matters: 0.7 reads as a tendency where there is none. The scores are equal, so the tendency always favours the first
+# argument.
 # Seen on 2026-11-30 (first better, equivalent, second better; the seed is fixed):
 #   3 tasks: [0.77, 0.0, 0.23]
 #   10 tasks: [0.68, 0.0, 0.32]

@@ -2,11 +2,11 @@
 # continuous-eval 0.3.14.post2
 #
 # Expected: `ToolSelectionAccuracy` of a model that makes exactly the expected calls is 1.
-# Happens: if two of the expected calls are equal, it is 0.5. The calls are compared as sets, in which equal calls are one,
-# and the number of matches is divided by the number of expected calls. With `ignore_kwargs=True` all calls of one tool
-# are equal, also two crops of different boxes. With `order_sensitive=True` the value is 1.
-# Matters: comparing two regions with two crops, or two points with two depth readings, is what a tool-using vision model
-# should do; the metric takes half of the value from whoever does it, and gives the same half to whoever crops once.
+# Happens: if two of the expected calls are equal, it is 0.5. The calls are compared as sets, in which equal calls count
+# once, but the number of matches is divided by the number of expected calls. With `ignore_kwargs=True` all calls of one
+# tool are equal, even two crops of different boxes. With `order_sensitive=True` the value is 1.
+# Matters: a vision model with tools should compare two regions with two crops, or two points with two depth readings.
+# The metric halves the value of a model that does so, and gives the same value to a model that crops once.
 # Seen on 2026-11-30 (two crops expected):
 #   both crops: 1.0
 #   both crops, names only: 0.5

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # datasets 5.2.0, Pillow 12.3.0, NumPy 2.4.6.
 #
-# Expected: an array with values over 255 in a column of type `Image` is kept (one channel of uint16 is), or refused, as an
-# array of floats with three channels is.
-# Happens: three channels of int32, int64 or uint16 are cast to uint8 modulo 256, with no more than a line in the log about
-# "downcasting": 300 comes back as 44, 256 as 0.
-# Matters: outputs of vision tools are stored this way (16-bit colour, disparity in three channels, optical flow as in
-# KITTI's PNG, identities of segments). The picture that is read back looks plausible and is another one.
+# Expected: an array with values over 255 in a column of type `Image` is kept, as one channel of uint16 is, or refused,
+# as three channels of floats are.
+# Happens: three channels of int32, int64 or uint16 are cast to uint8 modulo 256: 300 comes back as 44, and 256 as 0.
+# The only notice is a line in the log about "downcasting".
+# Matters: outputs of vision tools are stored in this way (16-bit colour, disparity in three channels, optical flow as
+# in KITTI's PNG, identities of segments). The picture that is read back looks plausible but is wrong.
 # Seen on 2026-11-29:
 #   one channel, uint16: 300 -> 300
 #   three channels, uint16: 300 -> 44

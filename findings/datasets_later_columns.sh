@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # datasets 5.2.0.
 #
-# Expected: `Dataset.from_list(rows)` keeps every key that a row has, with null where a row lacks it, as pandas
-# does; or it raises.
-# Happens: the columns are those of the first row. A key that only later rows have is dropped from all of them, without a
-# word. The same rows in another order give another data set.
-# Matters: rows of an evaluation differ where it counts: `error`, `tool_calls` or `refusal` stand in the few rows that have
-# them. If the first answer went well, the failures of all others are gone, and a count of errors is 0.
+# Expected: `Dataset.from_list(rows)` keeps every key that a row has, with null where a row lacks it, as pandas does;
+# otherwise it raises an error.
+# Happens: the columns are those of the first row. A key that only later rows have is dropped from all of them, without
+# a warning. The same rows in another order give another data set.
+# Matters: rows of an evaluation differ in important keys: only a few rows have `error`, `tool_calls` or `refusal`. If
+# the first answer went well, the failures of all others are lost, and a count of errors is 0.
 # Seen on 2026-11-29:
 #   failure last: ['question', 'answer']; failure first: ['question', 'answer', 'error']
 set -euo pipefail

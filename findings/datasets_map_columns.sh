@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # datasets 5.2.0, pyarrow 26.0.1.
 #
-# Expected: `load_dataset("parquet", ...)` reads a file that pyarrow writes and every other reader of parquet reads.
-# Happens: a column of Arrow's type `map` (metric name to value, group to score: what a table of results tends to have)
-# ends the load with a ValueError, for the whole file. The same pairs as a list of structs load.
-# Matters: results of an evaluation that are exported with a map column cannot be opened by `datasets` nor shown in the
-# hub's viewer, while pandas, polars and DuckDB read them.
+# Expected: `load_dataset("parquet", ...)` reads a file that pyarrow writes and that every other reader of parquet
+# reads.
+# Happens: a column of Arrow's type `map` ends the load of the whole file with a ValueError. Tables of results often
+# have such columns (metric name to value, group to score). The same pairs load as a list of structs.
+# Matters: results of an evaluation that are exported with a map column can neither be opened by `datasets` nor shown in
+# the hub's viewer, while pandas, polars and DuckDB read them.
 # Seen on 2026-11-28:
 #   ValueError: Arrow type map<string, double ('scores')> does not have a datasets dtype equivalent.
 set -euo pipefail

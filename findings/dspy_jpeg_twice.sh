@@ -2,11 +2,11 @@
 # dspy 3.4.1, pillow 13.0.0, numpy 2.4.6
 #
 # Expected: a JPEG file that is opened with Pillow and wrapped in `dspy.Image` reaches the model with its own pixels.
-# Happens: it is compressed a second time, at Pillow's default quality of 75, however good the file is. A file of quality 98
-# shrinks to less than half, and single values change by more than 50 of 255. A PNG file keeps its pixels, and
-# `dspy.Image.from_path` sends the bytes as they are.
-# Matters: whether a benchmark's pictures are sharp depends on how they were handed over. Small letters, marks and texture
-# suffer most, and another harness that sends the bytes gets other answers from the same model.
+# Happens: it is compressed a second time, at Pillow's default quality of 75, whatever the quality of the file. A file
+# of quality 98 shrinks to less than half, and some values change by more than 50 of 255. A PNG file keeps its pixels,
+# and `dspy.Image.from_path` sends the bytes unchanged.
+# Matters: whether a benchmark's pictures are sharp depends on how they were passed to dspy. Small letters, marks and
+# texture suffer most, and another harness that sends the unchanged bytes gets other answers from the same model.
 # Seen on 2026-11-30 (noise of 64 x 64 pixels):
 #   opened.jpg: file 7002 bytes, sent 2837 bytes, largest difference 71
 #   opened.png: file 12420 bytes, sent 12420 bytes, largest difference 0

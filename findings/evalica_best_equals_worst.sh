@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # evalica 0.4.2
 #
-# Expected: of three models, of which one wins every comparison and one loses every comparison, `bradley_terry` and `newman`
-# give the winner the highest score, or say that no finite score exists.
-# Happens: `bradley_terry` gives all three the same score, 1e-06, and `newman` gives it to the first and the last. No
-# warning is given. As long as one model never loses, the order of the others is lost too. `elo`, `pagerank` and
+# Expected: of three models, one wins every comparison and one loses every comparison. `bradley_terry` and `newman` give
+# the winner the highest score, or say that no finite score exists.
+# Happens: `bradley_terry` gives all three models the same score, 1e-06, and `newman` gives it to the winner and the
+# loser, without a warning. As long as one model never loses, the order of the others is lost too. `elo`, `pagerank` and
 # `average_win_rate` of the same package keep the order.
-# Matters: a leaderboard of pairwise judgments shows the model that never lost as level with the one that never won.
+# Matters: a leaderboard of pairwise judgments shows the model that never lost at the same level as the model that never
+# won.
 # Seen on 2026-11-30 (A beats B, B beats C, A beats C, four times each; then the same with one win of C over B):
 #   bradley_terry: {'A': 1e-06, 'B': 1e-06, 'C': 1e-06}
 #   newman: {'A': 1e-06, 'B': 0.0, 'C': 1e-06}

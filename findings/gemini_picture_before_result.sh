@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# langchain-google-genai 4.4.3, against a server that is a part of this file.
+# langchain-google-genai 4.4.3, with a server that is a part of this file.
 #
-# Expected: the results of two calls of one tool reach Gemini as two answers that can be told apart, each with its picture,
-# in the order of the message: text, then picture. The API has a field for a call's id, and `error` for a failed call.
-# Happens: each picture is moved in front of the answer that it belongs to, the answer of a tool that returns only a picture
-# is an empty list, ids are left out, and a result with `status="error"` is sent as `output`.
-# Matters: a tool that crops or marks returns a picture, and models call it twice in one reply to compare two places. The
-# second picture directly follows the first answer ("left"), and "nothing" is what the second call seems to have returned.
+# Expected: the results of two calls of one tool reach Gemini as two answers that can be distinguished, each with its
+# picture after its text, as in the message. The API has a field for a call's id, and `error` for a failed call.
+# Happens: each picture is moved in front of the answer to which it belongs. The answer of a tool that returns only a
+# picture is an empty list, ids are left out, and a result with `status="error"` is sent as `output`.
+# Matters: a tool that crops or marks returns a picture, and models call it twice in one reply to compare two places.
+# The second picture directly follows the first answer ("left"), and the second call seems to have returned nothing.
 # Seen on 2026-11-30:
 #   picture 1 | crop: left | picture 2 | crop: nothing | crop: output 'no such image'
 set -euo pipefail

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # langchain-google-genai 4.4.3.
 #
-# Expected: what a tool's schema says of its arguments reaches Gemini, whose own `Schema` type has fields for all of it:
-# minimum, maximum, min_items, max_items, pattern, default.
-# Happens: all six are dropped without a word; a box of exactly four numbers (`tuple[float, float, float, float]`) becomes
-# an array without a type of its items and without a length; `Literal[1, 2, 4]` is no schema but a ValidationError, as
-# enumerations of integers are passed on as they are and the API's enumerations are texts.
-# Matters: the same tool is described to Gemini with less than to every other provider, so that it makes more calls which
-# the tool refuses (a region of two numbers, a zoom of 50), in a comparison of models that says it gave them equal tools.
+# Expected: everything that a tool's schema states about its arguments reaches Gemini. Its own `Schema` type has fields
+# for all of it: minimum, maximum, min_items, max_items, pattern, default.
+# Happens: all six are dropped without a warning. A box of exactly four numbers (`tuple[float, float, float, float]`)
+# becomes an array without a length and without a type of its items. `Literal[1, 2, 4]` raises a ValidationError,
+# because enumerations of integers are passed on unchanged while the API's enumerations are texts.
+# Matters: Gemini gets less information about the same tool than every other provider, so it makes more calls that the
+# tool refuses (a region of two numbers, a zoom of 50). This distorts a comparison of models that claims to give them
+# equal tools.
 # Seen on 2026-11-28:
 #   zoom: sent {'type': 'INTEGER'}
 #   image: sent {'type': 'STRING'}

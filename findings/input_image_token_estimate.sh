@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # langchain-core 1.8.3.
 #
-# Expected: `count_tokens_approximately`, which trimming and summarising of conversations rely on, counts a picture as a
-# fixed number of tokens, whatever the form of its block (it does: 85 for `image_url` and `image`).
+# Expected: `count_tokens_approximately`, on which trimming and summarising of conversations rely, counts a picture as a
+# fixed number of tokens, whatever the form of its block. It does so for `image_url` and `image` (85 tokens).
 # Happens: a picture in the form of OpenAI's Responses API (`input_image`) is counted by the characters of its base64
-# text: the same picture is 89 tokens in one form and 100,020 in the other.
-# Matters: an agent that trims its history by this count throws away whatever came before the first such picture, the
-# question included, where the real cost was a few hundred tokens.
+# text: the same picture counts as 89 tokens in one form and as 100,020 in the other.
+# Matters: an agent that trims its history by this count throws away everything before the first such picture, including
+# the question, although the real cost was a few hundred tokens.
 # Seen on 2026-11-28:
 #   image_url: 89   image: 89   input_image: 100020
 set -euo pipefail

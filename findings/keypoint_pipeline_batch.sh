@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # transformers 5.24.0, PyTorch 2.15.0.
 #
-# Expected: `pipeline("keypoint-matching")` takes `batch_size`, as every pipeline of transformers does, and gives the same
-# matches for pairs in batches as one by one.
-# Happens: every batch size above 1 ends in a TypeError ("argument after ** must be a mapping, not list"), even for a single
-# pair. Its own preprocessing returns a dictionary, which the collating of batches turns into a list.
-# Matters: the other pipelines of specialists (depth, detection, segmentation) are batched by this argument, so code that
-# serves them alike fails for correspondence alone, and pairs are matched one by one on a device that is mostly idle.
+# Expected: `pipeline("keypoint-matching")` accepts `batch_size`, as every pipeline of transformers does, and gives the
+# same matches for pairs in batches as for single pairs.
+# Happens: every batch size above 1 ends in a TypeError ("argument after ** must be a mapping, not list"), even for a
+# single pair. The pipeline's own preprocessing returns a dictionary, which the collation of batches turns into a list.
+# Matters: the other pipelines for specialists (depth, detection, segmentation) are batched by this argument. Code that
+# treats all pipelines alike fails only for correspondence, where pairs are matched one by one on a device that is
+# mostly idle.
 # Seen on 2026-11-30:
 #   batch_size=1: 2 pairs answered
 #   batch_size=2: TypeError

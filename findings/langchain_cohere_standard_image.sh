@@ -3,10 +3,10 @@
 #
 # Expected: an image in LangChain's own form (`{"type": "image", "base64": ..., "mime_type": ...}`) reaches a vision
 # model of Cohere as the same image in OpenAI's form (`image_url`) does, or is refused.
-# Happens: the image is left out of the request, without an error or a warning about it. If a tool returns the image, its base64
+# Happens: the image is left out of the request, without an error or a warning. If a tool returns the image, its base64
 # text reaches the model as a document, in either form.
-# Matters: LangChain documents the first form as the one for every provider. The model answers a question about a picture
-# that it never got, and a picture of a tool is paid for as thousands of tokens of text.
+# Matters: LangChain documents its own form as the form for every provider. The model answers a question about a picture
+# that it never received, and a tool's picture is paid for as thousands of tokens of text.
 # Seen on 2026-11-30:
 #   user, image_url: sent as image_url
 #   user, image: not sent, and no warning of it

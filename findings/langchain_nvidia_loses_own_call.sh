@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# langchain-nvidia-ai-endpoints 1.5.0, langchain 1.5.2, langgraph 1.2.24, against a server that speaks chat completions with and
-# without streaming, which is a part of this file.
+# langchain-nvidia-ai-endpoints 1.5.0, langchain 1.5.2, langgraph 1.2.24, with a server that is a part of this file and
+# speaks chat completions with and without streaming.
 #
-# Expected: an agent's second request holds the model's tool call before the tool's result, as chat completions asks for,
-# whether the agent is watched or not.
-# Happens: `ChatNVIDIA` sends the calls of an earlier message only from `additional_kwargs`, where its own replies have them
-# if they were not streamed. With `agent.stream(stream_mode="messages")` the model gets its own call back as an empty text,
-# followed by a result of a call that is in no message. So does a call in a message written by hand (examples in a prompt)
-# or by another provider's model. No error, no warning.
-# Matters: the model sees an answer without the question it asked of the tool (which point, which region). A server that
-# checks the order refuses the request; one that does not gives a lower score to the arm with tools alone.
+# Expected: an agent's second request contains the model's tool call before the tool's result, as the chat completions
+# API requires, whether the agent's run is streamed or not.
+# Happens: `ChatNVIDIA` sends the calls of an earlier message only from `additional_kwargs`. Its own replies have calls
+# there only if they were not streamed. With `agent.stream(stream_mode="messages")` the model gets its own call back as
+# an empty text, followed by the result of a call that is in no message. The same happens to a call in a message that is
+# written by hand (an example in a prompt) or by another provider's model. There is no error and no warning.
+# Matters: the model sees an answer without its question to the tool (which point, which region). A server that checks
+# the order refuses the request. With a server that does not, only the arm with tools gets a lower score.
 # Seen on 2026-11-30:
 #   invoke:          assistant calls ['depth'], then tool: 'nearer: A'
 #   stream messages: assistant calls [], then tool: 'nearer: A'

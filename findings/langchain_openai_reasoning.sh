@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# langchain-openai 1.7.4 against a server that speaks chat completions with reasoning, as vLLM (`reasoning`), DeepSeek,
+# langchain-openai 1.7.4 with a server that speaks chat completions with reasoning, as vLLM (`reasoning`), DeepSeek,
 # llama.cpp and SGLang (`reasoning_content`) do. The server is forty lines of this file.
 #
-# Expected: the reasoning of a reply can be read from the message, and goes back when that message is sent again, as the
-# chat templates of reasoning models ask for between a tool call and its result.
+# Expected: the reasoning of a reply can be read from the message, and is sent back with that message, as the chat
+# templates of reasoning models require between a tool call and its result.
 # Happens: both fields are dropped when the reply is read (they are not in `content`, `additional_kwargs` or
-# `response_metadata`), so the next request holds the tool call without the thoughts that led to it. No warning.
-# Matters: in a comparison "with tools" against "without tools" the model loses its thoughts at each tool call, in the
-# tool arm alone, and a lower score looks like harm done by the tools.
+# `response_metadata`), so the next request contains the tool call without the thoughts that led to it. There is no
+# warning.
+# Matters: in a comparison of "with tools" and "without tools", only the arm with tools loses the model's thoughts, at
+# each tool call, and its lower score looks like harm done by the tools.
 # Seen on 2026-11-28:
 #   in the message: nothing; in the next request: ['content', 'role', 'tool_calls']
 set -euo pipefail

@@ -2,10 +2,11 @@
 # langchain-core 1.8.3, langchain-anthropic 1.7.10.
 #
 # Expected: a tool that returns a list of rows gives the model these rows, as JSON.
-# Happens: rows with a key `type` whose values are "text", "image", "file" or "document" are taken for blocks of a message.
-# langchain-anthropic then sends no row of the type "text" at all. The same rows with the key `kind` arrive whole.
-# Matters: layout detectors and OCR engines name the class of a region this way. On a page that holds nothing but text the
-# model gets an empty tool result and no error, which is how "nothing found" looks.
+# Happens: rows with a key `type` whose value is "text", "image", "file" or "document" are taken for blocks of a
+# message. langchain-anthropic then sends no row of the type "text" at all. The same rows with the key `kind` arrive
+# complete.
+# Matters: layout detectors and OCR engines use this key for the class of a region. On a page that contains only text
+# the model gets an empty tool result and no error, which looks like "nothing found".
 # Seen on 2026-11-30:
 #   key "kind": all boxes reach the request
 #   key "type": [] is the whole result

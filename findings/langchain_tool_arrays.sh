@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# langchain-core 1.8.3 (with langchain 1.4's agents the same), NumPy 2.4.
+# langchain-core 1.8.3 (the same with the agents of langchain 1.4), NumPy 2.4.
 #
-# Expected: a tool that returns numbers gives them to the model, or an error; the documentation says that what is no text
-# is written as JSON.
-# Happens: what JSON cannot write goes through `str()` without a word. A NumPy scalar inside of a dict turns the whole dict
-# into Python's notation with `np.float32(...)`; an array of over 1,000 values reaches the model with its middle cut out
-# (`...`) and rounded to 8 digits.
-# Matters: vision tools return arrays. The model reads six of 3,000 depths, and no log shows that the rest never left.
+# Expected: the numbers that a tool returns reach the model, or there is an error. The documentation says that values
+# which are not text are written as JSON.
+# Happens: values that JSON cannot represent are converted by `str()`, without a warning. A NumPy scalar inside of a
+# dict turns the whole dict into Python's notation with `np.float32(...)`. An array of over 1,000 values reaches the
+# model with its middle cut out (`...`) and rounded to 8 digits.
+# Matters: vision tools return arrays. The model reads six of 3,000 depths, and no log shows that the rest was never
+# sent.
 # Seen on 2026-11-28:
 #   {'nearer': 'A', 'depth': np.float32(0.5)}
 #   3000 depths: 6 numbers in the message

@@ -2,11 +2,11 @@
 # langgraph 1.2.24, langgraph-checkpoint 4.3.2, NumPy 2.4.6.
 #
 # Expected: a checkpoint restores the state that was saved, or refuses it, as it refuses a NumPy scalar or a PyTorch tensor.
-# Happens: a masked array comes back as a plain array. The mask is gone, and the values behind it count as data: a graph
-# that is resumed computes another result than the same graph that ran through. No error, no warning.
+# Happens: a masked array comes back as a plain array. The mask is lost, and the values behind it count as data: a graph
+# that is resumed computes another result than the same graph in one run. There is no error and no warning.
 # Matters: sensors and stereo matching leave pixels without a depth, which are stored as 0 and masked. After a pause for
-# approval or a crash, the nearest point of the scene is at 0 m. The memory saver does the same, so a test that runs the
-# graph in one go never shows it.
+# approval or a crash, the nearest point of the scene is at 0 m. The memory saver behaves in the same way, so a test
+# that runs the graph without a pause never shows the error.
 # Seen on 2026-11-30:
 #   nearest valid depth, run in one go: 2.0 m
 #   nearest valid depth, paused and resumed: 0.0 m (ndarray)

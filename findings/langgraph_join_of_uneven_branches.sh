@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # langgraph 1.2.24.
 #
-# Expected: a node with two incoming edges runs once, when both of its branches have ended; the usual drawing of "ask two
-# specialists, then answer" is read that way.
-# Happens: edges added one by one make the node run after each super-step in which one of its predecessors ran. Branches
-# of equal length hide it; once one branch gets a second node, the answer is given twice, the first time before the
-# longer branch has ended. `add_edge([a, b], node)` waits for both.
-# Matters: adding a refinement behind one of two parallel specialists doubles the model calls and lets the model answer
-# without the specialist's output; with a reducer that appends, both answers are in the state, with one that replaces,
-# only the bill shows it.
+# Expected: a node with two incoming edges runs once, when both of its branches have ended. The usual drawing of "ask
+# two specialists, then answer" is read in that way.
+# Happens: edges that are added one by one make the node run after each super-step in which one of its predecessors ran.
+# Branches of equal length hide this. If one branch gets a second node, the answer is given twice, the first time before
+# the longer branch has ended. `add_edge([a, b], node)` waits for both.
+# Matters: a refinement behind one of two parallel specialists doubles the model calls and lets the model answer without
+# the specialist's output. With a reducer that appends, both answers are in the state; with a reducer that replaces,
+# only the bill shows the second call.
 # Seen on 2026-11-28:
 #   equal branches: ['crop', 'depth', 'answer']
 #   depth refined, edge by edge: ['crop', 'depth', 'answer', 'refine', 'answer']

@@ -2,13 +2,13 @@
 # langgraph 1.2.24, langchain 1.5.2, langchain-openai 1.7.4. The server, which speaks chat completions with and without
 # streaming, is a part of this file.
 #
-# Expected: an agent does with a reply the same whether its run is watched or not. A reply that was cut at the limit of tokens
-# in the middle of a tool call's arguments (`finish_reason` is "length") holds no call that may run.
+# Expected: an agent treats a reply in the same way whether its run is displayed or not. A reply that was cut at the
+# limit of tokens in the middle of a tool call's arguments (`finish_reason` is "length") contains no call that may run.
 # Happens: `agent.invoke` and `agent.stream(stream_mode="updates")` put the call among `invalid_tool_calls`.
-# `agent.stream(stream_mode="messages")` asks the model by streaming, completes the cut JSON and runs the call: `"right": 340`
-# cut after two digits is run as 34.
-# Matters: numbers are what vision tools are called with. The crop or the point is a wrong one, the tool's answer to it looks
-# right, and the switch between the two is how somebody displays the run.
+# `agent.stream(stream_mode="messages")` requests a streamed reply, completes the cut JSON and runs the call: `"right":
+# 340`, cut after two digits, is run as 34.
+# Matters: vision tools are called with numbers. The crop or point is wrong, but the tool's answer to it looks right,
+# and whether this happens depends only on how the run is displayed.
 # Seen on 2026-11-30:
 #   invoke: 0 calls run
 #   stream, updates: 0 calls run

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # litserve 0.2.19, with batches of four.
 #
-# Expected: a request whose picture cannot be decoded fails; the three others of its batch are answered.
-# Happens: an exception in `decode_request` of one request fails every request that was collected into the same batch,
-# each with the status 500 and "Internal server error". Alone, a good request is answered.
-# Matters: a specialist served this way loses up to a batch of questions for each broken picture, and which questions are
-# lost depends on what arrived at the same time: two runs over the same data differ.
+# Expected: a request whose picture cannot be decoded fails, and the three others of its batch are answered.
+# Happens: an exception in `decode_request` for one request fails every request that was collected into the same batch,
+# each with the status 500 and "Internal server error". A good request that is sent alone is answered.
+# Matters: a specialist served in this way loses up to a batch of questions for each broken picture. Which questions are
+# lost depends on what arrived at the same time, so two runs over the same data differ.
 # Seen on 2026-11-28:
 #   a good picture alone: 200
 #   three good and one broken in one batch: [500, 500, 500, 500]

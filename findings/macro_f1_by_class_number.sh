@@ -2,9 +2,10 @@
 # confidenceinterval 1.0.4, scikit-learn 1.9.1 as the reference.
 #
 # Expected: the macro F1 of four answer letters is the same whether they are numbered 0 to 3 or 1 to 4.
-# Happens: numbered from 1, the package gives 0.761 where scikit-learn and the numbering from 0 give 0.951. It counts every
-# number from 0 to the largest as a class, and a class without questions adds an F1 of 0 to the mean. The interval (0.632
-# to 0.889) does not contain the right value. Macro recall of the same package does not change.
+# Happens: with numbers from 1, the package gives 0.761, while scikit-learn gives 0.951, as does the package with
+# numbers from 0. It counts every number from 0 to the largest as a class, and a class without questions adds an F1 of 0
+# to the mean. The interval (0.632 to 0.889) does not contain the right value. Macro recall of the same package does not
+# change.
 # Matters: VQA files often number their options from 1. The package exists to report metrics with intervals, its value looks
 # plausible, and it gives no warning.
 # Seen on 2026-11-30 (40 questions, 38 answered correctly):

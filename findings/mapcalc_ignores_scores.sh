@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # mapcalc 0.2.2 (mean average precision of boxes), mean-average-precision 2024.1.5.0 as the reference.
 #
-# Expected: average precision goes through the boxes from the highest score to the lowest, so the order of the list has no
-# influence, and a wrong box above the right one costs half of the value.
-# Happens: the scores are taken but never used. The boxes count in the order of the list: with a wrong box of score 0.9 and
-# the right one of 0.3 the value is 1.0 if the right one stands first, and with the right one of 0.9 and a wrong one of 0.1
-# it is 0.5 if the wrong one stands first. The README does not ask for a sorted list.
-# Matters: a detector that lists boxes from left to right, or by class, gets a value that says nothing of its scores.
+# Expected: average precision takes the boxes from the highest score to the lowest, so the order of the list has no
+# influence, and a wrong box with a higher score than the right one halves the value.
+# Happens: the scores are accepted but never used, and the boxes count in the order of the list. If the wrong box has
+# the score 0.9 and the right box 0.3, the value is 1.0 if the right box comes first. If the right box has 0.9 and the
+# wrong box 0.1, the value is 0.5 if the wrong box comes first. The README does not ask for a sorted list.
+# Matters: a detector that lists boxes from left to right, or by class, gets a value that does not depend on its scores.
 # Seen on 2026-11-30 (one object, two boxes):
 #   right 0.3, wrong 0.9, right box first: mapcalc 1.0, reference 0.5
 #   right 0.3, wrong 0.9, wrong box first: mapcalc 0.5, reference 0.5

@@ -3,9 +3,9 @@
 #
 # Expected: with `StringExtractionConfig()`, whose default is to extract one of the letters A to D, the response "(B)" is the
 # answer B. BLINK asks for this form ("Select from the following choices: (A) ... (B) ..."), and models use it.
-# Happens: a letter in brackets is not extracted, nor is it in "The answer is (B)." or in "Answer: (B)". The list is empty,
-# and `verify` gives False. A letter with a full stop, in bold or alone is extracted. Where a letter in brackets is followed by
-# another that stands free, the other one is the answer.
+# Happens: a letter in brackets is not extracted, not even in "The answer is (B)." or in "Answer: (B)". The list is
+# empty, and `verify` gives False. A letter with a full stop, in bold or alone is extracted. If a letter in brackets is
+# followed by a letter without brackets, the second letter is the answer.
 # Matters: right answers count as wrong, more often for the model that follows the prompt's own form.
 # Seen on 2026-11-30 (right answer: B):
 #   B: ['b', 'B'], right: True

@@ -5,8 +5,8 @@
 # Happens: the default call of mlxtend (`mcnemar(table)`) gives a statistic of infinity and p = 0.0, the strongest evidence
 # there can be. The continuity correction subtracts 1 from a difference of 0, squares it and divides by 0 discordant pairs.
 # statsmodels does the same with `exact=False`; its default is the exact test, which gives 1, as mlxtend's does.
-# Matters: a model that may call tools and never does is the commonest null result of such a study. A loop over tasks marks
-# it as highly significant; the only hint is NumPy's warning of a division by zero.
+# Matters: a model that may call tools but never does is the most common null result of such a study. A loop over tasks
+# marks it as highly significant, and the only hint is NumPy's warning of a division by zero.
 # Seen on 2026-11-30 (20 questions, both models right on the same 17):
 #   mlxtend: p = 0.0
 #   mlxtend, exact: p = 1.0
@@ -15,7 +15,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# Outside this clone, whose settings for uv leave matplotlib out
+# Run outside of this clone, because its settings for uv leave out matplotlib.
 cd "$dir"
 uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" mlxtend==0.25.0 statsmodels==0.15.0 matplotlib==3.11.2

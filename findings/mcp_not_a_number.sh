@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # mcp 1.30.0 (FastMCP and the client session of the same package).
 #
-# Expected: a tool declared to return `dict[str, float]` may return a value that is not a number (a depth without a valid
-# pixel, a correlation of a constant map): it arrives, as NaN or as null.
-# Happens: the server writes NaN as null, and its own client refuses the result by the schema that the server itself
-# declared: a RuntimeError in place of all values of the call, the good ones too. The tool has reported no error.
-# Matters: one pixel without depth costs the whole output of a specialist, as an exception of the client and not as an
-# error result that a model or a harness could read.
+# Expected: a tool that is declared to return `dict[str, float]` may return a value that is not a number (the depth of a
+# point without a valid pixel, the correlation of a constant map). The value arrives as NaN or as null.
+# Happens: the server writes NaN as null, and the client of the same package refuses the result by the schema that the
+# server itself declared. The call ends in a RuntimeError, and its valid values are lost too. The tool has reported no
+# error.
+# Matters: one pixel without depth costs the whole output of a specialist. The client raises an exception, so there is
+# no error result that a model or a harness could read.
 # Seen on 2026-11-28:
 #   depth of A alone: {'A': 0.5}
 #   RuntimeError: Invalid structured content returned by tool depths: None is not of type 'number'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # langchain-mcp-adapters 0.3.2, langchain-openai 1.7.4, mcp 1.30.0.
 #
-# Expected: an MCP tool may answer with text and a link to a resource (the protocol's `resource_link`: the full depth map
-# that the text sums up); an agent of LangChain hands the model what it can and goes on.
-# Happens: the adapter turns the link into a content block of type `file` with a URL; ChatOpenAI refuses that block with a
-# ValueError when the *next* request is written, so that the whole conversation ends, the text is lost, and the error
-# names neither tool nor link.
-# Matters: tools that are right by the protocol end an agent's run. The failure comes one turn after the call and looks
-# like one of the model's client.
+# Expected: an MCP tool may answer with text and a link to a resource (the protocol's `resource_link`, for example the
+# full depth map that the text summarises). An agent of LangChain gives the model what it can and continues.
+# Happens: the adapter turns the link into a content block of type `file` with a URL. ChatOpenAI refuses that block with
+# a ValueError when the *next* request is written, so the whole conversation ends, the text is lost, and the error names
+# neither the tool nor the link.
+# Matters: tools that follow the protocol end an agent's run. The failure comes one turn after the call and looks like a
+# failure of the model's client.
 # Seen on 2026-11-28:
 #   from the adapter: ['text', 'file']
 #   ValueError: OpenAI Chat Completions does not support file URLs.

@@ -3,11 +3,11 @@
 #
 # Expected: `post_process_depth_estimation` enlarges a map of metres to the size of the picture; every value lies between
 # the smallest and the largest metre that the network gave.
-# Happens: it enlarges by bicubic interpolation, which overshoots at edges: two things at 1 m and 2 m before a wall at
+# Happens: it enlarges by bicubic interpolation, which overshoots at edges. Two things at 1 m and 2 m before a wall at
 # 30 m leave 2 % of the picture at negative distances (down to -5.8 m), and some of the wall at 33.6 m.
-# Matters: code that turns metres into nearness (1 / depth), clips at a small positive number or normalises by the nearest
-# pixel lets one such edge pixel decide the scale of the whole map: "which of two marked points is nearer" is then a tie.
-# Depth Anything's own repository enlarges bilinearly, which cannot leave the range.
+# Matters: in code that converts metres to nearness (1 / depth), clips at a small positive number or normalises by the
+# nearest pixel, one such edge pixel decides the scale of the whole map: "which of two marked points is nearer" is then
+# a tie. Depth Anything's own repository enlarges bilinearly, which cannot leave the range.
 # Seen on 2026-11-28:
 #   metres of the network: 1.0 to 30.0
 #   after post_process_depth_estimation: -5.8 to 33.6, 2.2 % of the pixels below zero

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # miseval 1.3.0 (segmentation metrics), scipy 1.15.3 as the reference.
 #
-# Expected: `evaluate(truth, prediction, metric="HD")` is the Hausdorff distance of two masks in pixels. A square that is
-# found 30 pixels too low has a distance of 30.
-# Happens: it is 0, that of a perfect mask. The mask is passed to a function for lists of points, which takes each row of the
-# mask as one point with as many coordinates as the image has columns. Where in the image a row lies does not count. A
-# square that lies 30 pixels to the right gets 3.2 instead of 30.
+# Expected: `evaluate(truth, prediction, metric="HD")` is the Hausdorff distance of two masks in pixels. A square that
+# is found 30 pixels too low has a distance of 30.
+# Happens: it is 0, the value of a perfect mask. The mask is passed to a function for lists of points, which takes each
+# row of the mask as one point with as many coordinates as the image has columns. The position of a row in the image
+# does not count. A square that is 30 pixels too far to the right gets 3.2 instead of 30.
 # Matters: a tool that segments an object at the wrong height looks perfect.
 # Seen on 2026-11-30 (64 x 64 pixels, a square of 10):
 #   same place: miseval 0.0, scipy 0.0

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # pysaliency 0.2.22, NumPy 2.3.5.
 #
-# Expected: a correlation has no order, so `CC(flat, map)` and `CC(map, flat)` agree; a blank map counts the same whether its
-# pixels are floats or bytes.
-# Happens: `CC(flat, map)` is 0 and `CC(map, flat)` is NaN. `SIM` and `MIT_KLDiv` take a blank float map for a uniform one
-# and raise for the same map as uint8, the type that a saved saliency picture has.
-# Matters: a saliency model that sees nothing returns a flat map. Whether it scores 0 or makes the mean over the pictures NaN
-# depends on which argument it is, and a blank picture that was read from a file stops the evaluation.
+# Expected: a correlation is symmetric, so `CC(flat, map)` and `CC(map, flat)` are equal, and a blank map gets the same
+# value whether its pixels are floats or bytes.
+# Happens: `CC(flat, map)` is 0 and `CC(map, flat)` is NaN. `SIM` and `MIT_KLDiv` take a blank float map for a uniform
+# one, but raise an error for the same map as uint8, which is the type of a saved saliency picture.
+# Matters: a saliency model that detects nothing returns a flat map. Whether it scores 0 or makes the mean over the
+# pictures NaN depends on its position among the arguments, and a blank picture that was read from a file stops the
+# evaluation.
 # Seen on 2026-11-30:
 #   CC(flat, map) = 0.0, CC(map, flat) = nan
 #   SIM(blank, map): float 0.765, uint8 UFuncTypeError
@@ -15,7 +16,7 @@ set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 uv venv --quiet --python 3.11 "$dir/env"
-# Without dependencies: the metrics need NumPy alone, and the package imports PyTorch.
+# Installed without dependencies: the package imports PyTorch, but the metrics only need NumPy.
 uv pip install --quiet --python "$dir/env" numpy==2.3.5
 uv pip install --quiet --python "$dir/env" --no-deps pysaliency==0.2.22
 "$dir/env/bin/python" -W ignore - <<'PY'

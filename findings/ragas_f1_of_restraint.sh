@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # ragas 0.4.3, langchain-community 0.3.31 (with 0.4 this version of ragas cannot be imported).
 #
-# Expected: where the reference has no tool call and the model makes none, a metric of tool calls gives 1, as
+# Expected: if the reference has no tool call and the model makes none, a metric of tool calls gives 1, as
 # `ToolCallAccuracy` of the same package does.
-# Happens: `ToolCallF1` gives 0.0, the value of a model that calls a wrong tool there. A reference without calls can never
-# be met: every answer to it scores 0.
-# Matters: the question "does it call tools only where they help?" needs such items. A model that shows restraint on half of
-# the questions and calls rightly on the others has a mean of 0.5, as has one that calls a tool on every question.
+# Happens: `ToolCallF1` gives 0.0, the same value as for a model that calls a wrong tool. A reference without calls can
+# never be met: every answer to it scores 0.
+# Matters: the question "does the model call tools only where they help?" needs such items. A model that correctly makes
+# no call on half of the questions and calls correctly on the others has a mean of 0.5, the same as a model that calls a
+# tool on every question.
 # Seen on 2026-11-30 (reference, calls made: accuracy, F1):
 #   no call, no call: 1.0 0.0
 #   no call, a crop: 0.0 0.0

@@ -2,9 +2,9 @@
 # litdata 0.2.76, mosaicml-streaming 0.13.0 (both with Pillow 13.0.0).
 #
 # Expected: an image that is written into a shard as a PIL image has the same colours when it is read back.
-# Happens: both libraries store the mode, the size and the pixels, but not the palette. An image of mode "P" (screenshots
-# and diagrams are often saved so, because the file is smaller) comes back with a palette that is black: converted to RGB,
-# every pixel is (0, 0, 0). Nothing warns. Streaming's encoding "png" keeps the colours.
+# Happens: both libraries store the mode, the size and the pixels, but not the palette. An image of mode "P" comes back
+# with a palette that is black: converted to RGB, every pixel is (0, 0, 0). Screenshots and diagrams are often saved in
+# this mode, because the file is smaller. There is no warning. Streaming's encoding "png" keeps the colours.
 # Matters: a multimodal model is then asked about a black picture, and its wrong answers count like any others.
 # Seen on 2026-11-30 (a red and a blue pixel):
 #   file: P [(255, 0, 0), (0, 0, 255)]

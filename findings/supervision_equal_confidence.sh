@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # supervision 0.31.2: `Detections.from_vlm` and `supervision.metrics.MeanAveragePrecision`.
 #
-# Expected: the boxes that a vision language model writes have no confidence, as the model gives none; or a metric that
-# ranks by confidence says that it cannot rank. (Of Gemini's replies the confidence is None.)
-# Happens: of Qwen's replies every box gets confidence 1.0. Mean average precision ranks by confidence and breaks ties by
-# order: the same two replies score 1.0 with the pictures in one order and 0.33 in the other.
-# Matters: mAP is the number that people print beside specialist detectors. For Qwen it depends on how the folder sorts.
+# Expected: the boxes that a vision language model writes have no confidence, because the model gives none (Gemini's
+# replies get None), or a metric that ranks by confidence says that it cannot rank them.
+# Happens: every box in Qwen's replies gets the confidence 1.0. Mean average precision ranks by confidence and breaks
+# ties by order, so the same two replies score 1.0 with the pictures in one order and 0.33 in the other.
+# Matters: mAP is the number that people print beside specialist detectors. For Qwen it depends on the order of the
+# files in the folder.
 # Seen on 2026-11-28:
 #   confidence of a box: 1.0
 #   mAP50, right reply first: 1.00, wrong reply first: 0.33

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # supervision 0.31.2: `Detections.from_vlm` for Qwen2.5-VL.
 #
-# Expected: a reply that holds one object as JSON (`{"bbox_2d": [...], "label": "cat"}`), which Qwen writes when asked for
-# one thing, is one detection, or an error.
-# Happens: it is an empty result, the same as for "I see no cat."; as a list of one it is a detection. A label in another
-# case than the class ("Cat", class "cat") is dropped in the same silence.
-# Matters: a model's right answers become misses, the more so the fewer objects a question asks for, and nothing tells
-# a reply that could not be read from a reply that found nothing.
+# Expected: a reply that contains one object as JSON (`{"bbox_2d": [...], "label": "cat"}`) is one detection, or raises
+# an error. Qwen writes such a reply when it is asked for one thing.
+# Happens: the result is empty, as for "I see no cat."; the same object in a list is a detection. A label in another
+# case than the class ("Cat", class "cat") is also dropped silently.
+# Matters: a model's right answers become misses, and the fewer objects a question asks for, the more of them do. A
+# reply that could not be read cannot be distinguished from a reply that found nothing.
 # Seen on 2026-11-28:
 #   list of one: 1 detection, object: 0, no object seen: 0, label in upper case: 0
 set -euo pipefail

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # torcheval 0.0.7, torch 2.15.0
 #
-# Expected: a model that gives every option the same score knows nothing: with four options, `hit_rate` at k = 1 is near 0.25.
+# Expected: a model that gives every option the same score knows nothing, so with four options, `hit_rate` at k = 1 is
+# near 0.25.
 # Happens: it is 1.0, and `reciprocal_rank` is 1.0. The rank of the right option is the number of options with a higher
-# score; where all are equal there are none, so the right option is always first.
+# score. If all scores are equal, there are no such options, so the right option is always first.
 # Matters: a similarity model in half precision, or one that returns zeros after a failure, ties often, and each tie counts as
 # a right answer. `multiclass_accuracy` of the same package takes one option and gives 0.25.
 # Seen on 2026-11-30 (four options, right ones spread evenly, all scores equal):

@@ -3,11 +3,11 @@
 #
 # Expected: flipping a picture and enlarging it give the same key points in either order, as they give the same pixels and
 # the same bounding boxes.
-# Happens: `resize` scales a key point as a place between pixels (x times 4), `horizontal_flip` mirrors it as the index of
-# a pixel (width - 1 - x). The two orders differ by the scale less one: 3 pixels at four times the size. Boxes are
-# mirrored at the width, so a key point on the left edge of a box is one pixel inside of the right edge afterwards.
-# Matters: the order of two transforms decides a point's error at high resolution; correspondence is scored in such pixels,
-# and predictions that are averaged over a picture and its mirror image are pulled apart by it.
+# Happens: `resize` scales a key point as a position between pixels (x times 4), but `horizontal_flip` mirrors it as the
+# index of a pixel (width - 1 - x). The two orders differ by the scale minus one: 3 pixels at four times the size. Boxes
+# are mirrored at the width, so a key point on the left edge of a box is one pixel inside of the right edge afterwards.
+# Matters: the order of two transforms decides a point's error at high resolution. Correspondence is scored in such
+# pixels, and predictions that are averaged over a picture and its mirror image are pulled apart.
 # Seen on 2026-11-30:
 #   key point: enlarged, then mirrored 359; mirrored, then enlarged 356
 #   box:       enlarged, then mirrored 360; mirrored, then enlarged 360

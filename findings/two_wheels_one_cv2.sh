@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# opencv-python-headless 5.0.0.93 and opencv-contrib-python 5.1.0.95, as two vision packages of one environment ask for
-# them (a matcher for the one, an annotator for the other).
+# opencv-python-headless 5.0.0.93 and opencv-contrib-python 5.1.0.95, as two vision packages of one environment require
+# them (a matcher and an annotator).
 #
-# Expected: the installer refuses two distributions that own the same files, or says so.
-# Happens: the second is unpacked over the first without a word, and `uv pip check` is content (pip does the same). The
-# recorded version of the first is then not what runs, and removing the second takes the files of the first with it: it
-# is still listed, and `import cv2` gives an empty module.
+# Expected: the installer refuses two distributions that own the same files, or gives a warning.
+# Happens: the second distribution is unpacked over the first without a warning, and `uv pip check` reports no problem
+# (pip behaves in the same way). The recorded version of the first is then not the version that runs. Removing the
+# second also removes the files of the first, which is still listed, and `import cv2` gives an empty module.
 # Matters: 5.0 and 5.1 resize and match differently in the last digits; a manifest that records the version of
 # "opencv-python-headless" states a version that did not run.
 # Seen on 2026-11-28:

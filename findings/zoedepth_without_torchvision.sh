@@ -4,9 +4,9 @@
 # Expected: without torchvision, transformers falls back to the Pillow version of an image processor ("for backward
 # compatibility", it says), and that version does all that the other one does.
 # Happens: `ZoeDepthImageProcessorPil.post_process_depth_estimation` uses torchvision's functions without importing them
-# and ends with a NameError. Only resizing to a target size does; without one the call returns.
-# Matters: depth models are loaded by an `Auto` class; on a machine without torchvision everything works, the network
-# runs, and the last step fails. A harness that treats a failed tool as "no answer" scores the specialist down for it.
+# and ends with a NameError. This happens only if it resizes to a target size; without a target size the call returns.
+# Matters: depth models are loaded by an `Auto` class. On a machine without torchvision everything works, the network
+# runs, and only the last step fails. A harness that treats a failed tool as "no answer" lowers the specialist's score.
 # Seen on 2026-11-28:
 #   ZoeDepthImageProcessorPil NameError: name 'tvF' is not defined
 #   DPTImageProcessorPil torch.Size([480, 640])

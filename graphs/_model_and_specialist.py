@@ -98,7 +98,10 @@ class ModelAndSpecialist(Solver):
         self.graph.begin()
 
     def build(self) -> CompiledStateGraph[DecisionState, DecisionInput, DecisionState, DecisionState]:
-        """Compile `propose` and `specialist` from the start, then `decide`; it is stateless and serves every prompt."""
+        """Compile the graph: `propose` and `specialist` in parallel, then `decide`.
+
+        The graph is stateless and serves every prompt.
+        """
         from langgraph.graph import END, START, StateGraph
 
         async def decide(state: DecisionState, runtime: Runtime[DecisionInput]) -> DecisionState:
@@ -123,7 +126,7 @@ class ModelAndSpecialist(Solver):
         try:
             final = await (await self.graph.get()).ainvoke({}, context=DecisionInput(prompt, ctx, proposal))
         finally:
-            # If the answer was given without the proposal, the proposal is no longer needed.
+            # If the decision was made without the proposal, the proposal is no longer needed.
             proposal.cancel()
             await asyncio.gather(proposal, return_exceptions=True)
         answer = final["answer"]

@@ -68,7 +68,7 @@ def shared() -> AskSetup:
     in_use = backends_in_use(tools, "auto", {})
     tools_offered = tuple(tool for tool in tools if in_use[tool.card.name] != ABSENT)
     control = ToolCondition(CachedTools(store, FindingCache(home() / "findings", store), ServiceOptions()))
-    # The address belongs to the server of the named model.
+    # The address in `$HYBRID_BASE_URL` is only used for a model that has a server.
     has_server = name.partition(":")[0] not in ("embedded", "hf", "replay")
     url = os.environ.get("HYBRID_BASE_URL") if has_server else None
     model = open_model(name, ModelSettings(base_url=url or None), store)

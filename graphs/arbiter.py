@@ -137,7 +137,7 @@ def ruling(
 
 
 def _neither(p: float, m: float, guess: float) -> bool:
-    """Return whether both of two differing answers, right with p and m, are less likely to be right than a guess."""
+    """Return whether two differing answers, right with p and m, are both less likely to be right than a guess."""
     first_only, second_only = p * (1 - m), m * (1 - p)
     # Assume that errors are uniform over all other options, and that both miss the right one by different options.
     none = (1 - p) * (1 - m) * max(0.0, 1 - 2 * guess) / (1 - guess)

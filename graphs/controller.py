@@ -153,7 +153,7 @@ async def model(state: State, runtime: Runtime[ControllerInput]) -> State:
     try:
         reply = await ctx.model([*state["messages"], *request], () if last else ctx.tools_offered)
     except BudgetSpent as error:
-        # Earlier text of the model is scored, and the budget is logged with it.
+        # The budget is spent: log this, and return the model's earlier text for scoring.
         ctx.rule("budget", str(error), fault=Fault.BUDGET)
         # The last text of the model without a tool call; empty if there is no such text.
         messages = state["messages"]
@@ -219,7 +219,7 @@ async def tools(state: State, runtime: Runtime[ControllerInput]) -> State:
     notes = [_unreadable(case.ctx, message.unreadable)] if message.unreadable else []
     notes += [TEXTS["warning"]] if is_last_turn(case, state["turns"] + 1) else []
     if notes and answers:
-        # Some servers do not accept a user message after a tool message.
+        # Some servers do not accept a user message after a tool message, so the notes go into the last tool message.
         answers[-1] = replace(answers[-1], parts=(*answers[-1].parts, *notes))
     elif notes:
         answers.append(user_message(notes))
@@ -239,7 +239,7 @@ async def _call(case: ControllerInput, call: ToolCall) -> ToolMessage:
     except ToolError as error:
         return _not_run(case.ctx, error, call, call.args)
     repairs = (*call.repairs, *(("tool name",) if call.name != tool.card.name else ()), *repairs)
-    # In a style with a `begin`, calls are always written in the text.
+    # In a style with a `begin`, calls are always written in the text, so this is not reported.
     read_from = "" if isinstance(tool, PublishedTool) and case.ctx.style.begin else call.read_from
     ran = case.ctx.style.ours(tool.card.name)
     if read_from or repairs:
@@ -284,14 +284,14 @@ def _read(case: ControllerInput, call: ToolCall) -> tuple[Tool, tuple[str, ...],
         images, written, repairs = case.ctx.style.read(tool, call, frame, registry, image_names, case.zoomed)
     else:
         images, written, repairs = read_arguments(tool, call.args, frame, registry)
-    # Parse with the tool's types first: otherwise a number written as text, or a point that belongs to another image by
-    # default, would not be converted.
+    # Parse with the tool's types first: otherwise a number that is written as text would not be converted, nor would a
+    # point that belongs to another image by default.
     args = frame.args_in_pixels(tool, tool.parse(written), registry, images)
     return tool, images, case.ctx.style.enlarged(tool, args) if isinstance(tool, PublishedTool) else args, repairs
 
 
 def _not_run(ctx: SolverContext, error: ToolError, call: ToolCall | InvalidCall, arguments: Json) -> ToolMessage:
-    """Log a call that no tool can take; the call counts like any other, and the model gets the error."""
+    """Log a call that no tool can run; the call counts like any other, and the model gets the error."""
     try:
         ctx.meter.take_tool_call()
     except BudgetSpent as spent:
@@ -315,7 +315,7 @@ def _name(call: ToolCall | InvalidCall) -> str:
 
 def _unreadable(ctx: SolverContext, call: UnreadableCall) -> str:
     """Count text that looks like a call but cannot be parsed, and return a note for the model."""
-    # On the last turn no call may be left, but it is still a fault.
+    # On the last turn, no tool call may be left in the budget, but the unreadable call is still a fault.
     with suppress(BudgetSpent):
         ctx.meter.take_tool_call()
     fault = Fault.UNREADABLE_CALL
@@ -334,7 +334,7 @@ def route(state: State) -> str:
 
 
 async def _routed(state: State) -> str:
-    # LangGraph runs a function that is not a coroutine in a thread.
+    # A coroutine, because LangGraph would run any other function in a thread.
     return route(state)
 
 

@@ -23,7 +23,8 @@ from tools.rules import has_rule
 
 DECIDE = "Before you saw this, your answer was: {proposal}\nDecide anew. The tool can be wrong, and so could you."
 # Assumed share of prompts to which a specialist with a rule for the question gives an answer. With only weight-free
-# backends it did so in 59 of 80 generated questions of BLINK and HVSBench, and in none of MVP-Bench and MM-SAP.
+# backends, the specialists answered 59 of 80 generated questions of BLINK and HVSBench, and none of MVP-Bench and
+# MM-SAP.
 SHARE_WITH_EVIDENCE = 0.5
 ASSUMED = "if a specialist has a rule for the question, it finds something for half of the prompts: a second call"
 

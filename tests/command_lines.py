@@ -27,7 +27,8 @@ def prose(text: str) -> str:
 
 
 def code(text: str) -> Iterator[str]:
-    """Yield the code in a document by lines, without comments: in blocks, with continued lines joined, and in prose."""
+    """Yield the lines of code in a document, without comments: lines of blocks, with continued lines joined, and code
+    in prose."""
     for block in FENCED.findall(text) + INDENTED.findall(prose(text)):
         yield from (" ".join(COMMENT.sub("", line).split()) for line in block.replace("\\\n", " ").splitlines())
     yield from (" ".join(match.split()) for match in INLINE.findall(prose(text)))
@@ -39,12 +40,13 @@ def commands(text: str) -> list[str]:
 
 
 def benches(text: str) -> list[str]:
-    """Return the words after `bench.` in the same way."""
+    """Return the words after `bench.` in each line of code that calls a bench, up to a comment, pipe or next
+    command."""
     return [END.split(line[start.end() :])[0].strip() for line in code(text) for start in BENCH.finditer(line)]
 
 
 def unknown(line: str) -> list[str]:
-    """Return the commands and options of a line, without `hybrid`, that do not exist."""
+    """Return the commands and options in a line that do not exist. The line is given without `hybrid`."""
     command: click.Command = cli
     context = click.Context(cli)
     words = shlex.split(line)
@@ -65,7 +67,8 @@ def unknown(line: str) -> list[str]:
 
 
 def unknown_to_bench(line: str) -> list[str]:
-    """Return the module of a line, without `python -m bench.`, or those of its options that do not exist."""
+    """Return the options in a line that its module does not have, or the module's name if there is no such module. The
+    line is given without `python -m bench.`."""
     name, *words = line.split()
     modules = _with_its_own(ROOT / "bench", name)
     if not modules:
@@ -77,7 +80,7 @@ def unknown_to_bench(line: str) -> list[str]:
 
 @cache
 def _options(path: Path) -> frozenset[str]:
-    """Return every string of a file that is written like an option."""
+    """Return every string in a file that is written like an option."""
     nodes = ast.walk(ast.parse(path.read_text()))
     texts = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     # A name that ends in "..." takes several words (bench/_frame.py).
@@ -86,7 +89,7 @@ def _options(path: Path) -> frozenset[str]:
 
 @cache
 def _with_its_own(folder: Path, name: str) -> frozenset[Path]:
-    """Return the files of a module and of its neighbours that it imports; an empty list if there is no such module."""
+    """Return the files of a module and of its neighbours that it imports; an empty set if the module does not exist."""
     open_ = _files(folder, name)
     paths: set[Path] = set()
     while open_:

@@ -32,15 +32,15 @@ from hybrid.serving.service import CachedTools
 # Set before torch loads: with a thread pool per core in the test process, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# A file system in memory on Linux: making a small file takes a fortieth of the time of a disk.
+# On Linux, a file system in memory: a small file is created in a fortieth of the time that a disk needs.
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
-# Free space in memory that the tests' folders need. The default selection uses a tenth of a GB, and all tests use 0.6
-# GB.
+# Keep the tests' folders in memory only if this much space is free. The default selection uses a tenth of a GB, and all
+# tests use 0.6 GB.
 ROOM_BYTES = 4 * 2**30
 
 
 def _folders_in_memory() -> None:
-    """Keep the tests' folders in memory if there is room, unless another place is given."""
+    """Keep the tests' folders in memory if enough memory is free and `TMPDIR` is not set."""
     if "TMPDIR" in os.environ or not MEMORY.is_dir():
         return
     system = os.statvfs(MEMORY)
@@ -59,10 +59,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("house")
-# `bench.mutants` only needs to know that a test fails, so the simplest example is not searched for.
+# For `bench.mutants`, which only needs to know whether a test fails: a failing example is not simplified.
 settings.register_profile("unshrunk", phases=[Phase.explicit, Phase.generate])
 
-# A failed assert in a helper shows both sides, as in a test.
+# A failed assert in a helper shows both of its sides, like one in a test.
 pytest.register_assert_rewrite("tests.recomputed")
 
 # Under `nohup` SIGHUP is ignored, and processes that tests start would inherit that.
@@ -72,15 +72,17 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 # Processes that the running test started although it is not marked `system` or `slow`.
 UNMARKED: list[str] = []
-# Non-empty while a test runs that may not start a process.
+# Non-empty while the running test may not start a process.
 WATCHED: list[bool] = []
 
-# Collection makes a million objects that all stay alive: scanning them repeatedly costs as much as making them.
+# The collection of tests creates a million objects that stay alive. Scanning them for garbage again and again would
+# cost as much time as creating them.
 gc.disable()
 
 
 def _importing() -> bool:
-    """Return whether a library is being imported: torch calls `ldconfig` to find its files."""
+    """Return whether an import is in progress. Imports may start processes: torch calls `ldconfig` to find its
+    files."""
     frame = sys._getframe()
     while (frame := frame.f_back) is not None:
         if frame.f_code.co_name == "_find_and_load":
@@ -89,16 +91,17 @@ def _importing() -> bool:
 
 
 def _see(event: str, args: tuple[object, ...]) -> None:
-    # In this order, because at the exit of the interpreter both names are gone.
+    # `WATCHED` is tested first: when the interpreter exits, both names are None, and `in STARTS` would raise an error.
     if WATCHED and event in STARTS:
         program = str(args[0]) if args else ""
-        # The package and its libraries call these programs once per process, so the first test would be blamed for all.
+        # The package and its libraries call these programs once per process, so the first test that needs one would be
+        # blamed.
         if program not in ("git", "uname") and not _importing():
             UNMARKED.append(f"{event} {program}")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip a file whose tests are all left out, unless it is named or another selection is made with `-m`.
+    """Skip a file whose tests are all left out, unless the command line names it or selects other tests with `-m`.
 
     Such a file is not imported, as its libraries take up to 3 s of CPU time.
     """
@@ -112,7 +115,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use one of these fixtures, before `-m` selects."""
+    """Mark tests that use certain fixtures as `system`, before `-m` selects tests."""
     for item in items:
         # Fixtures that train a model, build the site, or start a browser or a server.
         if not {"browser", "built", "tiny_vlm", "web"}.isdisjoint(getattr(item, "fixturenames", ())):
@@ -120,19 +123,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage again, but freeze the objects made during collection; begin to watch."""
+    """Collect garbage again, except objects made during the collection of tests; begin to watch for started
+    processes."""
     gc.enable()
     gc.freeze()
-    # Not earlier, because every import calls it.
+    # The hook is added only now, because Python calls it at every import.
     sys.addaudithook(_see)
 
 
 class ByFileAndPage(LoadFileScheduling):
-    """Keep a file in one process, but send each page of the documentation to a free one; begin with long files.
+    """Schedules each test file in one process, but each page of the documentation in any free one; starts with long
+    files.
 
-    One page takes longer than most files and would keep one process busy after the other has finished. Files of a
-    folder use the same libraries and fixtures, so a process takes a folder that another one began only if no other is
-    left.
+    One page takes longer than most files, so a process with several pages would still run when all others have
+    finished. Files of a folder use the same libraries and fixtures, so a process takes a file of a folder that another
+    process has begun only if no other file is left.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -156,7 +161,7 @@ def _folder_of(scope: str) -> str:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFileAndPage | None:
-    """Schedule that keeps the tests of a file in one process."""
+    """Return the scheduler that keeps the tests of a file in one process."""
     return ByFileAndPage(config, log) if config.getoption("dist") == "loadfile" else None
 
 
@@ -174,7 +179,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_teardown() -> Generator[None, None, None]:
-    """Fail a test that started a process and is not marked."""
+    """Fail a test that started a process but is not marked as one that may."""
     yield
     if UNMARKED:
         pytest.fail(f"the test starts a process ({UNMARKED[0]}): mark it `system`", pytrace=False)
@@ -182,7 +187,8 @@ def pytest_runtest_teardown() -> Generator[None, None, None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def power_stays_on() -> Iterator[None]:
-    """Replace fsync: without it, data survives the end of a process but not a power cut, which no test simulates."""
+    """Replace fsync by a function without effect. Only a power cut would lose data without fsync, and no test simulates
+    one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
@@ -218,7 +224,7 @@ def device() -> str:
 
 @pytest.fixture(scope="session")
 def card(device: str) -> str:
-    """Device for a test whose outcome only a GPU decides."""
+    """Device for a test that only a CUDA device can decide; without one the test is skipped."""
     if not device.startswith("cuda"):
         pytest.skip(f"a CUDA device alone can show it: uv run pytest -m gpu (HYBRID_TEST_DEVICE is {device})")
     return device
@@ -238,14 +244,15 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def drawings(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of generated questions that are drawn once for all test processes; read-only."""
+    """Folder for generated questions that all test processes share; read-only."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drawings"
 
 
 @pytest.fixture(scope="session")
 def folders(drawings: Path) -> Callable[..., Path]:
-    """Return a folder with generated questions for every task of a benchmark, one per task by default; read-only."""
+    """Function that returns a folder with generated questions for every task of a benchmark, by default one per task;
+    read-only."""
 
     def folder(name: str, per_task: int = 1) -> Path:
         benchmark = load("hybrid.benchmarks", name)
@@ -311,7 +318,7 @@ def hybrid_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
-    """Return, by number of questions, a folder with a synthetic run and the home that it was made with; read-only."""
+    """Function that returns a folder with a synthetic run of this many questions, and the run's home; read-only."""
 
     @functools.cache
     def write_large_run(count: int) -> Path:
@@ -328,7 +335,7 @@ def large_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path
 
 @pytest.fixture
 def large_run(large_runs: Callable[[int], Path], hybrid_home: Path, tmp_path: Path) -> Callable[[int], Path]:
-    """Return, by number of questions, a copy of that run with its home, which the test may damage."""
+    """Function that copies a synthetic run of this many questions and its home, so that the test may damage both."""
 
     def copied(count: int) -> Path:
         shutil.copytree(large_runs(count) / "home", hybrid_home)
@@ -390,7 +397,8 @@ def hub_servers() -> Any:
 
 @pytest.fixture
 def hub(hub_servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
-    """A hub with an empty cache, set in huggingface_hub itself, which reads the environment only at its import."""
+    """A hub server and an empty cache. Both are set in huggingface_hub itself, which reads the environment only at its
+    import."""
     with hub_servers.serving() as server:
         from huggingface_hub import constants
 

@@ -54,7 +54,8 @@ class Scripted:
 
 @dataclass
 class QueueModel(Scripted):
-    """Returns the queued replies in order and records its requests: a text, a message, or an exception to raise."""
+    """Returns queued replies in order and records its requests. A reply is a text, a message, or an exception to
+    raise."""
 
     replies: list[str | AssistantMessage | Exception]
     name: str = "queue:model"
@@ -84,7 +85,7 @@ def message_with_usage(text: str, input_tokens: int, output_tokens: int, reasoni
 
 @dataclass
 class WatchedModel:
-    """Wraps a model, records the questions that it is asked, and fails some before they reach it."""
+    """Wraps a model and records the ids of its questions; some questions fail before they reach the model."""
 
     inner: ChatModel
     failing: dict[str, Exception] = field(default_factory=dict)
@@ -131,7 +132,7 @@ class QueueTools:
 
 @dataclass
 class ContextModel:
-    """The model of a context, over a `QueueModel` and without a session."""
+    """The model of a solver context: passes each request to a `QueueModel`, without a session."""
 
     inner: QueueModel
 
@@ -188,7 +189,8 @@ class NumberArgs(Args):
 class CountingBackend:
     """Returns the mean grey level of the first image and the number in its arguments; records its batch sizes.
 
-    Number 13 cannot be answered, 14 is a defect, 15 waits until `gate` opens.
+    For number 13 it raises `ToolError`; for 14 it raises another error, like a defect; for 15 it waits until `gate`
+    opens.
     """
 
     batches: list[int] = field(default_factory=list)
@@ -200,7 +202,7 @@ class CountingBackend:
     confidence: float = 0.75
     # Number of outputs that are missing from each batch.
     lose: int = 0
-    # Called once per batch: advances the clock, or waits.
+    # Called once per batch, for example to advance the clock or to wait.
     takes: Callable[[], object] = lambda: None
 
     def setup(self, device: str, weights: str | None) -> None:
@@ -249,7 +251,7 @@ def counter(
 
 
 def pixels(seed: int, size: tuple[int, int] = (24, 20)) -> Pixels:
-    """Noise, shape (H, W, 3) for a size of (width, height)."""
+    """Return noise with the shape (H, W, 3); `size` is (width, height)."""
     return np.random.default_rng(seed).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
 
 
@@ -269,7 +271,8 @@ def refs(store: ImageStore, *seeds: int, size: tuple[int, int] = (24, 20)) -> tu
 
 
 def puzzle(seed: int, side: int = 96) -> tuple[Pixels, Pixels, Pixels]:
-    """Return a picture with a black lower-right quarter, the quarter that fits, and one that does not."""
+    """Return three pictures: one with a black lower-right quarter, the quarter that fits there, and one that does not
+    fit."""
     y, x = np.mgrid[0:side, 0:side]
     rng = np.random.default_rng(seed)
     waves = rng.uniform(0.03, 0.2, (3, 2))
@@ -350,7 +353,7 @@ def recordings(folder: Path, replies: Mapping[str, str]) -> Path:
 
 
 def blink_replies(jigsaws: int = 3, spatials: int = 3, text: str = "Answer: (A)") -> dict[str, str]:
-    """Write the same reply to every question of `blink_folder`."""
+    """Return the same reply for every question of `blink_folder`, by the question's id."""
     ids = [f"val_Jigsaw_{n}" for n in range(1, jigsaws + 1)]
     ids += [f"val_Spatial_Relation_{n}" for n in range(1, spatials + 1)]
     return dict.fromkeys(ids, text)

@@ -21,12 +21,12 @@ class Ended:
 
     @property
     def report(self) -> dict[str, Any]:
-        """Return the object that `--json` printed for its only solver."""
+        """Return the object that `--json` printed for the command's only solver."""
         (solver,) = json.loads(self.out)["solvers"].values()
         return dict(solver)
 
 
-# Type of the fixture `command`, with its arguments.
+# Types of the fixture `command` and of a command's words.
 Command = Callable[..., Ended]
 Words = tuple[str, ...]
 
@@ -34,7 +34,7 @@ Words = tuple[str, ...]
 def run_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: object, code: int | None = None
 ) -> Ended:
-    """Run `hybrid` with these words to its end; fail if the exit code is not the given one."""
+    """Run `hybrid` with these words until it exits; fail if `code` is given and the exit code differs."""
     monkeypatch.setattr(sys, "argv", ["hybrid", *map(str, words)])
     capsys.readouterr()
     with pytest.raises(SystemExit) as exited:

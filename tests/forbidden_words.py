@@ -1,4 +1,5 @@
-"""Words that no text for a model may contain: a benchmark, its data, results on it, or how this project is made.
+"""Words that no text for a model may contain: they refer to a benchmark, its data, results on it, or how this project
+is made.
 
 Tests get it as the fixture `forbidden_words`.
 """
@@ -8,7 +9,7 @@ import re
 from hybrid.plugins.registry import names
 
 _NAMED = [r"[ _-]?".join(map(re.escape, re.split(r"[ _-]", name))) for name in names("hybrid.benchmarks")]
-# Only as the data spells them: "relative depth" also describes what a tool measures.
+# Names of tasks are forbidden only as the data spells them: "relative depth" also describes what a tool measures.
 _TASKS = ["Relative_Depth", "Object_Localization", "Art_Style", "IQ_Test", "BasicVisQA", "KnowVisQA", "BeyondVisQA"]
 ABOUT_DATA = re.compile(
     rf"(?i)\b(?:{'|'.join([*_NAMED, *_TASKS])}|val|validation|(?:test|training) (?:set|split|items?|questions?)|"
@@ -26,6 +27,7 @@ OURS = re.compile(
 
 
 def unfit(text: str, *, finding: bool = False) -> list[str]:
-    """Return the forbidden words of a text; a tool output may count what is in its own picture."""
+    """Return the forbidden words in a text. A tool output (`finding`) may contain counts of things in its own
+    picture."""
     patterns = (ABOUT_DATA, OURS) if finding else (ABOUT_DATA, COUNTED, OURS)
     return [match[0] for pattern in patterns for match in pattern.finditer(text)]

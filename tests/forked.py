@@ -26,7 +26,7 @@ import threading
 from contextlib import suppress
 
 STREAMS = (0, 1, 2)
-# Modules of transformers for the demonstration model: accessing one imports it.
+# Classes of transformers for the demonstration model: accessing such a name imports its module.
 MODEL = (
     "AutoModelForImageTextToText AutoProcessor CLIPVisionModel LlamaModel LlavaForConditionalGeneration LlavaProcessor"
 )
@@ -35,7 +35,8 @@ MODELS = "hybrid.models.chat_completions hybrid.models.providers"
 
 
 def ask(path: str, words: list[str]) -> int:
-    """Run a command in a forked process, which is killed if this one ends first; return its exit code."""
+    """Run a command in a forked process; return its exit code. The forked process is killed if this process ends
+    first."""
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(path)
         socket.send_fds(server, [b"!"], STREAMS)
@@ -67,7 +68,7 @@ def load_project() -> None:
 
 
 def serve(folder: str) -> None:
-    """Load, and fork for each command; returns only in a command's process, ready to run it."""
+    """Load the libraries and fork for each command; returns only in a command's process, which is ready to run it."""
     load_libraries()
     name = "libraries"
     if os.fork() == 0:
@@ -115,7 +116,7 @@ def become(streams: list[int], words: list[str], folder: str, environment: dict[
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    # Replace this file's folder on the path by the working directory or the script's folder, then PYTHONPATH.
+    # On the path, replace this file's folder by the working directory or the script's folder, followed by PYTHONPATH.
     first = folder if words[0] == "-m" else os.path.dirname(os.path.abspath(words[0]))
     sys.path[:1] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = words

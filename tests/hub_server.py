@@ -1,11 +1,12 @@
-"""A server that speaks the part of the hub's protocol that downloading data sets and weights needs. See `hub_server`.
+"""A server that speaks the part of the hub's protocol that downloads of data sets and weights need.
 
     with serving() as hub:
         sha = hub.commit("owner/name", folder)      # HF_ENDPOINT=hub.url
 
 It serves the info of a data set or model with its commit, its file list in pages, and `resolve` with the hub's headers:
-large files redirect to another address that answers ranges. A gated repository is listed for everyone and given to the
-tokens in `readers` only. `faults` is a queue: each fault takes the place of one response that would contain a file.
+large files redirect to another address that answers ranges. A gated repository is listed for everyone, but its files
+are sent only for the tokens in `readers`. `faults` is a queue: each fault takes the place of one response that would
+contain a file.
 """
 
 import asyncio
@@ -48,11 +49,11 @@ class HubServer:
     url: str = ""
     # Data sets and models by id; no data set has the id of a model.
     sets: dict[str, DataSet] = field(default_factory=dict)
-    # `cut` ends the connection in the middle of the content; a number is an HTTP error of that status.
+    # `cut` ends the connection in the middle of the content; a number is the status of an HTTP error.
     faults: deque[str] = field(default_factory=deque)
     # Whether every response is a 503.
     down: bool = False
-    # Method, path and range, in order.
+    # Method, path and range of each request, in order.
     requests: list[str] = field(default_factory=list)
 
     def commit(self, name: str, folder: Path, readers: frozenset[str] | None = None) -> str:
@@ -135,7 +136,8 @@ class HubServer:
         content = commit.files[path]
         if path.endswith(LARGE):
             headers |= {"X-Linked-Etag": f'"{_oid(content)}"', "X-Linked-Size": str(len(content))}
-            # Another host, as with the real hub: a redirection on one host is followed before the headers are read.
+            # Redirect to another host, as the real hub does: clients follow a redirection on the same host before they
+            # read the headers.
             elsewhere = self.url.replace("127.0.0.1", "localhost")
             return web.Response(status=302, headers={**headers, "Location": f"{elsewhere}/cdn/{_oid(content)}/{path}"})
         return await self._send(request, content, headers)

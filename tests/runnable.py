@@ -53,7 +53,7 @@ class Block:
 
     language: str
     text: str
-    # Line of the page, from 1, with its fence.
+    # Line of the page that has the block's opening fence, counted from 1.
     line: int
     # File that its text is written to.
     file: str | None = None
@@ -97,7 +97,7 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict)
     # Words of the page and their replacements, such as the address of a server that a test started.
     replace: Mapping[str, str] = field(default_factory=dict)
-    # The folder is a copy of the checkout, whose code runs.
+    # Whether the folder is a copy of the checkout, whose code then runs.
     checkout: bool = False
 
 
@@ -203,7 +203,8 @@ def run_python(block: Block, names: dict[str, Any], folder: Path, location: str)
 
 
 def copy_of_the_checkout(to: Path) -> None:
-    """Copy the tracked files as they are now, and their compiled forms; keep the times, on which these depend."""
+    """Copy the tracked files as they are now and their compiled files, with the modification times on which the latter
+    depend."""
     stdout = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, stdout.split("\0")):
         if (ROOT / name).is_file():

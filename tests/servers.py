@@ -1,4 +1,5 @@
-"""Servers of tests: on a thread, with custom answers, or started as a user would, stopped with their child processes.
+"""Servers for tests: on a thread with custom answers, or started as a user would and stopped with their child
+processes.
 
     with listening(LocalServer(Handler)) as server:      # a subclass of `JsonHandler`
         url = server.url
@@ -29,14 +30,14 @@ class JsonHandler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
         self.posted(self.rfile.read(int(self.headers["Content-Length"])))
 
     @abstractmethod
     def posted(self, body: bytes) -> None:
-        """Answer a request with this body."""
+        """Answer a request that has this body."""
 
     def answer(self, message: object, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Send bytes unchanged, or anything else as JSON; with its length, unless `headers` have one."""

@@ -5,11 +5,11 @@
     made.blank       # the controller with blank tools
     made.shuffled    # the controller with outputs about other questions
 
-Everything is written as `hybrid run` writes it: manifest, questions, attempts. The controller of the
-real run mostly adopts the specialist's answer, the one with blank tools mostly answers as the MLLM alone. The
-specialist abstains on some questions, some replies of the MLLM cannot be read, and `failed` questions were not
-finished. Tools mostly return what the specialist's rules read; some questions are answered without a call, after a call
-of another tool, or after one that ended in a fault. With `samples` the MLLM's reply was voted on.
+Everything is written as `hybrid run` writes it: manifest, questions, attempts. The controller of the real run mostly
+adopts the specialist's answer, and the controller with blank tools mostly answers as the MLLM alone. The specialist
+abstains on some questions, some replies of the MLLM cannot be read, and `failed` questions were not finished. Tools
+mostly return what the specialist's rules read; some questions are answered without a call, after a call of another
+tool, or after a call that ended in a fault. With `samples` the MLLM's reply was voted on.
 """
 
 import json
@@ -59,7 +59,7 @@ COUNTS = {"(A)": 1, "(B)": 2, "(C)": 3, "(D)": 4, "yes": 1, "no": 0}
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Three runs over the same questions."""
+    """Folders of three runs over the same questions."""
 
     real: Path
     blank: Path
@@ -88,8 +88,8 @@ def write(
         folder: parent of the runs `BENCHMARK`, `BENCHMARK-blank` and `BENCHMARK-shuffled`.
         benchmark: `blink`, with `size` questions in each of three tasks, or `mvp_bench`, with `size` pairs of pictures
             and two yes/no questions about each.
-        size: see there.
-        seed: of everything that is random.
+        size: number of questions per task, or of pairs; see `benchmark`.
+        seed: seed of everything that is random.
         failed: number of questions that the controller of the real run did not finish.
         repeats: how often the MLLM alone was asked everything, as `mllm`, `mllm@2`, ...
         samples: number of samples of each reply of the MLLM alone that were voted on.
@@ -175,7 +175,8 @@ class Drawn:
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
     def controller(self, findings: Mapping[str, str] | None, names: Collection[str] = ()) -> Solver:
-        """Return the MLLM with tools that return these findings or nothing; it does not finish the `names`."""
+        """Return a controller whose tools return these findings, or nothing if there are none; it does not finish the
+        `names`."""
 
         def ask(q: Question) -> Reply | None:
             if q.id in names:
@@ -258,7 +259,7 @@ def from_letters(
 
 
 def calling(solver: str, question: Question, reply: Reply) -> Reply:
-    """Return a `costing`: the solvers with tools call one, which answers."""
+    """A `costing` that adds a call of a tool, which answers, to the replies of solvers with tools."""
     if not solver.startswith("controller"):
         return reply
     step = Step("tool", "jigsaw", "a finding", 0.1, data={"images": ["img:1"], "args": {}})
@@ -266,14 +267,16 @@ def calling(solver: str, question: Question, reply: Reply) -> Reply:
 
 
 def with_picture(solver: str, question: Question, reply: Reply) -> Reply:
-    """Return a `costing`: every solver but the model alone calls a tool, which makes a picture."""
+    """A `costing` that adds a call of a tool, which makes a picture, to the replies of every solver but the model
+    alone."""
     picture = (ImageRef("tool:1", question.images[0]),)
     step = Step("tool", "jigsaw", "a finding", 0.1, None, {"images": ["img:1"], "args": {}}, picture)
     return reply if solver == "mllm" else replace(reply, steps=(step,))
 
 
 def answering(scored: Scored, letters: str) -> Scored:
-    """Return a scored solver of `from_letters`, in the order of its questions: no file is written."""
+    """Return the scored solver with other answers: letters as in `from_letters`, in the order of its questions. No file
+    is written."""
     mapping: Mapping[UnansweredRule, float] = {"guess": 0.5, "wrong": 0.0}
     read = {
         "r": (Outcome.ANSWERED, "A", 1.0),
@@ -364,7 +367,7 @@ def _model(text: str, *, is_called: bool = False) -> Step:
 
 
 def _calls(question: Question, finding: str | None, rng: random.Random) -> tuple[Step, ...]:
-    """Draw mostly the one call that the rule would make, and sometimes each deviation."""
+    """Usually draw the one call that the rule would make, and sometimes one of the deviations."""
     right = _tool(question, finding)
     return rng.choices(
         (

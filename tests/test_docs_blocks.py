@@ -1,10 +1,10 @@
-"""Every block of the documentation that is marked as runnable, run: README.md, CONTRIBUTING.md and docs/.
+"""Every block of the documentation that is marked as runnable is run: README.md, CONTRIBUTING.md and docs/.
 
     uv run pytest tests/test_docs_blocks.py              # properties of every block
     uv run pytest -m "" tests/test_docs_blocks.py        # all pages followed, too
 
-`tests/runnable.py` says which blocks are run and how. What a page needs besides an empty folder
-is in test_docs_blocks.toml.
+`tests/runnable.py` says which blocks are run and how. What a page needs besides an empty folder is in
+test_docs_blocks.toml.
 """
 
 import importlib.util
@@ -60,25 +60,26 @@ class Place:
 
 
 def nothing(place: Place) -> Setting:
-    """Return an empty folder."""
+    """Return the setting of an empty folder."""
     del place
     return Setting()
 
 
 def a_local_server(place: Place) -> Setting:
-    """Return the demonstration model behind `transformers serve`, under the name ./model."""
+    """Return a setting with the demonstration model behind `transformers serve`, under the name ./model."""
     folder = place.folder.parent / "served"
     shutil.copytree(CHECKPOINT, folder / "model")
     return Setting(replace={WRITTEN_AT: place.stack.enter_context(place.servers.serving("./model", folder))})
 
 
 def a_provider(place: Place) -> Setting:
-    """Return a server that requires a key and has gpt-4o, in place of OpenAI's."""
+    """Return a setting with a server that requires a key and has gpt-4o, in place of OpenAI's."""
     return Setting({"OPENAI_BASE_URL": place.stack.enter_context(place.servers.provider("YOUR_KEY", "gpt-4o"))})
 
 
 def a_checkout(*prefix: str) -> Callable[[Place], Setting]:
-    """Return a copy of the checkout with the files of other pages and the results of their Python."""
+    """Return the setting of a page that is followed in a copy of the checkout, with the files of other pages and the
+    results of their Python."""
 
     def page_setting(place: Place) -> Setting:
         copy_of_the_checkout(place.folder)
@@ -127,7 +128,7 @@ def said_in(copy: Path, *command: str) -> str:
 
 
 def the_one_line_is_a_rule(copy: Path) -> None:
-    """docs/in-the-tree.md: the rule of the page's tool belongs to the copy of the checkout."""
+    """Check docs/in-the-tree.md: the rule of the page's tool belongs to the copy of the checkout."""
     (copy / "asked_rule.py").write_text(
         "import tools.rules as r; from hybrid.solving.rules import table; "
         "print(r.__file__, table().rules['IQ_Test'].tools[0])",
@@ -137,7 +138,7 @@ def the_one_line_is_a_rule(copy: Path) -> None:
 
 
 def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
-    """docs/in-the-tree.md: `hybrid tools new` writes the two files that the page names, and the test passes."""
+    """Check docs/in-the-tree.md: `hybrid tools new` writes the two files that the page names, and the test passes."""
     message = said_in(copy, "hybrid", "tools", "new", "blank")
     text = Page.read("docs/in-the-tree.md").text.replace("\n", " ")
     (match,) = re.findall(r"writes `(tools/NAME\.py)` and `(tests/tools/test_NAME\.py)`", text)
@@ -149,7 +150,7 @@ def a_new_tool_lies_where_the_page_says(copy: Path) -> None:
 
 
 def only_these_are_touched(copy: Path) -> None:
-    """docs/in-the-tree.md: the page writes nothing outside of the folders below."""
+    """Check docs/in-the-tree.md: the page writes nothing outside of the folders below."""
     del copy
     blocks = [block for block in Page.read("docs/in-the-tree.md").blocks if block.file]
     touched = {block.file if block.table else str(Path(str(block.file)).parent) for block in blocks}
@@ -157,7 +158,7 @@ def only_these_are_touched(copy: Path) -> None:
 
 
 def every_export_is_there(folder: Path) -> None:
-    """docs/exchange.md: each `hybrid export` wrote the file of its -o."""
+    """Check docs/exchange.md: each `hybrid export` wrote the file of its -o."""
     blocks = [block for block in Page.read("docs/exchange.md").of(RUN) if not block.needs or SERVED_BY[block.needs]]
     lines = [shlex.split(line) for block in blocks for line in commands(block.text)]
     exports = [words for words in lines if words[1] == "export"]
@@ -273,7 +274,7 @@ def test_every_block_says_what_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in NAMES if Page.read(name).of(NOT_RUN) or Page.read(name).of(RUN)])
 def test_every_test_that_a_command_names_exists(name: str) -> None:
-    """tests/test_documents.py checks the commands and options."""
+    """Every test that a command names exists. tests/test_documents.py checks the commands and options."""
     page = Page.read(name)
     texts = {str(block.file) for page in map(Page.read, NAMES) for block in page.blocks}
     for block in (*page.of(NOT_RUN), *page.of(RUN)):

@@ -14,7 +14,7 @@ PAGES = (
     *sorted((ROOT / "docs").rglob("*.md")),
     *MEASUREMENTS,
 )
-# Pages that a program writes whole.
+# Pages that are written completely by a program.
 WRITTEN = frozenset(("by_task", "conformity", "conformity_pictures", "reproducing"))
 # Largest number of words of a page, as `wc -w` counts them.
 WORDS = {"README.md": 1_500, "CONTRIBUTING.md": 600}
@@ -108,7 +108,7 @@ def test_a_row_has_as_many_cells_as_its_header(page: Path) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of its headings, as GitHub and the site make them."""
+    """Return the anchors of a page's headings, as GitHub and the site make them."""
     heads = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
 

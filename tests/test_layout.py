@@ -1,4 +1,5 @@
-"""The packages: imports go one way, names are ours, and nothing heavy loads for `--help`."""
+"""The packages: imports go one way, top-level names belong to the project alone, and nothing heavy loads for
+`--help`."""
 
 import ast
 import importlib.metadata
@@ -26,7 +27,8 @@ EVERYTHING = frozenset(
 )
 # For each package, those that it may import besides itself and the shared packages.
 MAY_IMPORT: Mapping[str, frozenset[str]] = {
-    # The packages of hybrid by what they may import; "hybrid" is its root, which uses the packages that do the work.
+    # The packages of hybrid, each with those that it may import. "hybrid" is the root, which uses the packages that do
+    # the work.
     "hybrid": frozenset(),
     "core": frozenset(),
     "plugins": frozenset(),
@@ -192,7 +194,7 @@ def cycles(tree: Tree) -> list[list[str]]:
 
 
 def imported_by_string(tree: Tree) -> list[str]:
-    """Return calls that import a module of ours, or one whose name is computed at run time."""
+    """Return calls that import a module of the project, or one whose name is computed at run time."""
     return [
         f"{module}: {ast.unparse(node)}"
         for module, path in tree.paths.items()
@@ -249,7 +251,7 @@ def too_long(tree: Tree) -> list[str]:
 
 
 def past_entry_point(tree: Tree) -> list[str]:
-    """Return imports of a module that an entry point of ours names from outside of its folder."""
+    """Return imports from outside of its folder of a module that an entry point of the project names."""
     groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"].values()
     plugins = {value.partition(":")[0] for group in groups for value in group.values()}
     return sorted(
@@ -314,7 +316,7 @@ def test_the_guards_let_an_orderly_tree_pass(tmp_path: Path) -> None:
 
 
 def foreign_owners(owners: dict[str, list[str]]) -> list[str]:
-    """Return other distributions that install one of our top-level names."""
+    """Return other distributions that install one of the project's top-level names."""
     return sorted({f"{dist} owns {name}" for name in ROOMS for dist in owners.get(name, []) if dist != OURS})
 
 

@@ -1,4 +1,4 @@
-"""Every claim of the README that can be run."""
+"""Tests of every claim of the README that can be run."""
 
 import importlib
 import re
@@ -37,7 +37,7 @@ def test_options_in_the_text_exist() -> None:
 
 
 def test_what_quickstart_is_said_to_show() -> None:
-    # tests/hybrid/cli/test_quickstart.py runs it.
+    # tests/hybrid/cli/test_quickstart.py runs the quickstart.
     from hybrid.cli.quickstart import BENCHMARK
     from hybrid.cli.quickstart import command as quickstart
 

@@ -22,7 +22,7 @@ def test_the_citation_has_what_the_format_requires() -> None:
     assert cited["cff-version"] == "1.2.0"
     assert all(isinstance(cited[name], str) and cited[name] for name in ("message", "title", "abstract"))
     assert cited["authors"]
-    # A person has given or family names, an entity has a name.
+    # A person has given or family names; an entity has a name.
     assert all({"name", "family-names", "given-names", "alias"} & set(author) for author in cited["authors"])
     values = {"cff-version", "message", "title", "authors", "type", "version", "license", "abstract", "keywords"}
     assert set(cited) <= values

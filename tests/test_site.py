@@ -265,7 +265,7 @@ def address(built: Path) -> Iterator[str]:
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with listening(LocalServer(functools.partial(Quiet, directory=str(built)))) as server:
         yield f"{server.url}/"
@@ -278,7 +278,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     from playwright.sync_api import sync_playwright
 
-    # Closed after this file, because its event loop would otherwise stay the running one for later asyncio tests.
+    # Closed after this file; otherwise its event loop would remain the running loop for later asyncio tests.
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -301,7 +301,7 @@ def test_pages_are_shown_whole_and_without_an_error(browser: Any, address: str, 
         )
         for name in ("index", "reference/commands/run", "reference/tools/depth", "reference/metrics", "statistics"):
             page.goto(f"{address}{name}.html")
-            # The theme's last action after loading.
+            # The theme sets this text in its last action after loading.
             expect(page.locator(".md-search-result__meta")).to_have_text("Type to start searching", timeout=HANGS_MS)
             root = "document.documentElement"
             assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), name

@@ -39,7 +39,7 @@ def tool_source(
     """Return a module with a `TOOL` of that name.
 
     Args:
-        name: of the tool.
+        name: name of the tool.
         run: the body of the backend's `run`, which is given `requests`.
         args: fields of its arguments.
         head: the first lines of the module.

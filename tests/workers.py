@@ -72,7 +72,7 @@ def start(sock: socket.socket, environment: dict[str, str]) -> ForkedWorker:
 
 
 def serve(request: socket.socket) -> None:
-    """Fork for each request."""
+    """Fork a worker for each request."""
     from hybrid.serving import worker
 
     worker.load_libraries()

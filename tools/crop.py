@@ -121,7 +121,7 @@ def cut(pixels: Pixels, box: Box, scale: float | None) -> tuple[Pixels, Box, flo
 
 def resized(pixels: Pixels, size: tuple[int, int]) -> Pixels:
     """Resize an image (H, W, 3) to `size` (width, height) by Lanczos; pixels are unchanged at the same size."""
-    # OpenCV has the same quality and speed but adds some 20 MB to the worker.
+    # OpenCV has the same quality and speed but adds some 20 MB to the memory of the worker.
     from PIL import Image
 
     return np.array(Image.fromarray(np.ascontiguousarray(pixels)).resize(size, Image.Resampling.LANCZOS))
@@ -131,7 +131,7 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
     """Return the region that the arguments ask for, and the confidence 0..1 that it is the intended one.
 
     Raises:
-        ToolError: the region is outside the image, or no point has the letter.
+        ToolError: the region is outside the image, or no drawn point has the given letter.
     """
     args, (height, width) = request.args, request.images[0].shape[:2]
     if args.box is not None:
@@ -140,7 +140,7 @@ def region(request: Request[CropArgs]) -> tuple[Box, float]:
         return Box(0, 0, width, height), 1.0
     mark_findings: list[Finding] = []
     if args.point.x is None:
-        # Imported here, because few calls name a letter and the tool's modules take 60 ms to import.
+        # Imported here, because few calls name a letter and the modules of the markers tool take 60 ms to import.
         from tools.markers import MarkersArgs, locate
 
         # The markers tool finds a point given only by its letter. It runs here instead of through the card's `needs`,
@@ -267,7 +267,8 @@ def crop_sheet(request: Request[CropArgs]) -> Evidence:
         {"image": number, "box_px": corners(box), "scale": scale} for number, (box, scale) in enumerate(places, 1)
     ]
     text = f"{len(places)} images side by side on one sheet of {_size(sheet, -1)} px, with their names."
-    # A sheet has no single parent: in pixels of the first image its box extends beyond the image on all sides.
+    # A sheet has no single parent image. In pixels of the first image, the sheet's box extends beyond that image on all
+    # sides.
     (first, scale), (height, width) = places[0], sheet.shape[:2]
     full_box = Box(-first.x0 / scale, -first.y0 / scale, (width - first.x0) / scale, (height - first.y0) / scale)
     return Evidence(text, {"sheet": rows}, 1.0, (Picture(sheet, box=full_box, scale=scale),))

@@ -38,16 +38,16 @@ from tools.detection.rules import ThingName, seen_from
 
 WORKING_PX = 480
 MIN_SIDE_PX = 24
-# Difference of overlaps at which 63 % of the doubt is gone; set on generated items, seeds 0 to 99.
+# Difference of overlaps at which the confidence has gained 63 % of its range; set on generated items, seeds 0 to 99.
 CLEAR_MARGIN = 0.12
 WEIGHT_FREE_CERTAIN = 0.65
 LEARNED_CERTAIN = 0.95
 # Confidence if fewer than two boxes were found: lower than for a guess between two.
 NOTHING_COMPARED = 0.3
-# An object with a lower overlap with every box is not the object in the boxes.
+# An object whose overlap with every box is lower is not the object that the boxes enclose.
 MIN_OVERLAP = 0.2
-# A colour cut that stands out less is no object. Set between generated solids (0.62 and more) and cuts of noise with
-# squares of 2 to 32 px (up to 0.61).
+# A colour segment that stands out less is not an object. Set between generated solids (0.62 and more) and segments of
+# noise with squares of 2 to 32 px (up to 0.61).
 MIN_DISTINCT = 0.62
 
 
@@ -90,7 +90,7 @@ Named = tuple[str, Box]
 
 
 class Fit(NamedTuple):
-    """Each candidate's overlap, 0..1, with the detected object; the best box, None if undecided; its confidence."""
+    """Each candidate's overlap, 0..1, with the object found; the best candidate (None if undecided); the confidence."""
 
     overlaps: tuple[float, ...]
     best: int | None
@@ -207,7 +207,7 @@ class DetectedFit(WeightFree[LocalizationArgs]):
             raise ToolError("localization: the detection tool was not asked")
         seen = seen_from(findings[0].data) if len(candidates) > 1 else []
         near = [detection for detection in seen if any(shared_area(detection.box, other.box) for other in candidates)]
-        # Choose the object that the boxes are about, not the most confident one of its kind elsewhere.
+        # Choose the object that the boxes enclose, even if an object of the same name elsewhere has a higher score.
         thing_found = max(
             near,
             key=lambda detection: detection.score * max(overlap(detection.box, other.box) for other in candidates),
@@ -263,14 +263,14 @@ def report(
 
 
 def marker_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for boxes with these letters."""
+    """Return the markers tool's arguments, which request boxes with these letters."""
     # The marks are also needed if boxes are given, because drawn outlines would count as edges and colours of the
     # image.
     return {"labels": list(args.labels), "kind": "box"}
 
 
 def detection_arguments(args: LocalizationArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for the named object."""
+    """Return the detection tool's arguments, which request the named object."""
     # Low threshold: the object is known to be there, only its position is unknown.
     return {"names": [args.name], "threshold": 0.05}
 
@@ -289,7 +289,7 @@ def boxed_thing(text: str) -> str | None:
     return match["name"] if match else None
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {
     "Object_Localization": OneCall(
         "localization",

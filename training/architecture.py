@@ -38,7 +38,7 @@ IN_WAVES: Final = 0.7
 
 
 def processor_of(words: Any) -> Any:
-    """Return the processor around a tokenizer."""
+    """Return a processor of images and texts that uses this tokenizer."""
     from transformers import CLIPImageProcessorPil, LlavaProcessor
 
     pictures = CLIPImageProcessorPil(
@@ -107,8 +107,8 @@ def prepare(model: Any, words: Any) -> None:
             _look_back(first, head, head + 1)
             _carry(first, head, seen, NOTED * note)
         item, two = notes[0], notes[1]
-        # A head that copies finds the position whose second-last token equals the last token here. A head that looks up
-        # reads the token two before an equal token.
+        # A copying head finds the position whose second-last token equals the current token. A look-up head reads the
+        # token two positions before an equal token.
         for head, (query, key, value) in enumerate(
             ((item, two, seen), (seen, item, seen), (item, seen, two), (seen, seen, two), (two, item, seen))
         ):

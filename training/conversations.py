@@ -1,8 +1,8 @@
 """The conversations that the embedded model learns from: the real solvers answer generated questions.
 
-A teacher that knows the right answer replaces the model, so system text, menu, calls, findings, pictures and faults are
-those of a real run. Conversations about one kind of question are then recombined: the question of one conversation gets
-the finding of another and the answer that this finding supports. Numbers in the questions are changed, too.
+A teacher that knows the right answer replaces the model, so system text, menu, calls, tool outputs, pictures and faults
+are those of a real run. Conversations about one kind of question are then recombined: the question of one conversation
+gets the tool output of another and the answer that this output supports. Numbers in the questions are changed, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from training.sight import View
 
 # Largest number of variants (rotations, pictures of a pair) asked per row: more would be too similar.
 QUESTIONS_OF_A_ROW: Final = 2
-# Number of other findings of the same kind that a question is combined with.
+# Number of other tool outputs, for questions of the same kind, with which a question is combined.
 RECOMBINED: Final = 4
 # Share of the questions that are also asked with the message that the tool is not available.
 ABSENT: Final = 0.25
@@ -59,7 +59,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Held:
-    """A conversation: its ask, its messages with the teacher's last reply, and the tools offered."""
+    """A conversation: the question as the teacher sees it, its messages with the last reply, and the tools offered."""
 
     ask: TaughtAsk
     right: str
@@ -68,7 +68,7 @@ class Held:
 
 
 class Teacher:
-    """A `ChatModel` that knows the right answer: it calls the suitable tool, and answers by its finding."""
+    """A `ChatModel` that knows the right answer: it calls the suitable tool, and answers from the tool output."""
 
     name = "teacher"
     provider = "teacher"
@@ -87,7 +87,7 @@ class Teacher:
         return {}
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """Return the call that the question needs while there is no finding, then the answer."""
+        """Return the call that the question needs while there is no tool output, then the answer."""
         assert self.ask is not None  # noqa: S101 - set before the solver is asked
         findings = [message for message in messages if isinstance(message, ToolMessage)]
         expected = call_for(self.ask) if tools and not findings else None
@@ -141,7 +141,7 @@ async def _hold_all(
 def _taught(
     benchmark: Benchmark, question: Question, session: Session, teacher: Teacher
 ) -> Callable[[Prompt], Awaitable[Reply]]:
-    """Return the asks of one question; the teacher gets the right answer before each."""
+    """Return the function that asks a prompt of one question, after giving the teacher the right answer."""
 
     async def ask(prompt: Prompt) -> Reply:
         right = benchmark.oracle_answer(question, prompt)
@@ -160,7 +160,7 @@ def has_tool_call(stored: Held) -> bool:
 
 
 def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
-    """Yield variants of each question: with other numbers and findings of its kind, and some with a fault."""
+    """Yield variants of each question with other numbers and the tool output of another question, some with a fault."""
     absent = f"{Fault.TOOL_ERROR.value}: {load_solver('controller').texts['not_available']}"
     for mine in helds:
         for _ in range(RECOMBINED):
@@ -171,14 +171,16 @@ def recombined(helds: Sequence[Held], rng: random.Random) -> Iterator[Held]:
 
 
 def finding_of(stored: Held) -> ToolMessage:
-    """Return the finding in a conversation."""
+    """Return the tool output in a conversation."""
     return next(message for message in stored.messages if isinstance(message, ToolMessage))
 
 
 def with_finding(stored: Held, finding: ToolMessage) -> Iterator[Held]:
-    """Yield the conversation with another finding and the answer that it supports, or the right answer if it failed.
+    """Yield the conversation with another tool output and the answer that this output supports.
 
-    Yields nothing if a finding that did not fail supports no answer.
+    If the tool failed, the answer is the right one.
+
+    Yields nothing if the tool did not fail but its output supports no answer.
     """
     answer = None if finding.failed else read(stored.ask, finding.text)
     if answer is None and not finding.failed:

@@ -17,8 +17,8 @@ from training.lessons import Lesson, Lessons, lesson
 WEIGHTS: Final[Mapping[str, float]] = {"plain": 0.4, "tools": 0.52, "text": 0.08}
 FIRST: Final[Mapping[str, float]] = {"drill": 0.3, "scene": 0.5}
 LAST: Final[Mapping[str, float]] = {"drill": 0.05, "scene": 0.08}
-# Shares of drills and of vision lessons: the first value falls linearly to 0 over the share `EARLY` of the steps, but
-# not below the last value.
+# Shares of drills and of vision lessons: `FIRST` falls linearly to 0 over this share of the steps, but not below
+# `LAST`.
 EARLY: Final = 0.15
 # Tokens beyond which a conversation is left out.
 MAX_LENGTH: Final = 1100

@@ -111,7 +111,7 @@ def _choices(text: str, options: list[str], right: int) -> tuple[str, str]:
 
 
 def _ordered(rng: random.Random) -> tuple[str, str]:
-    """Write letters with falling values, as a finding ranks boxes, then the letters in this order."""
+    """Write letters with falling values, as a tool output ranks boxes, then the letters in this order."""
     count = rng.randint(3, 6)
     letters = rng.sample("ABCDEFGH"[:count], count)
     values = sorted((rng.randint(5, 99) / 100 for _ in letters[1:]), reverse=True)

@@ -30,7 +30,7 @@ ANSWER_WEIGHT: Final = 3.0
 # Weight of a token of a description.
 SAID_WEIGHT: Final = 0.6
 ANSWER_TOTAL: Final = 24.0
-# Largest total weight of an answer or a call: a scanpath is long and nearly unpredictable.
+# Largest total weight of a call, like `ANSWER_TOTAL` for an answer: a scanpath is long and nearly unpredictable.
 CALL_TOTAL: Final = 60.0
 # Label of a picture part that shows nothing.
 NOTHING: Final = "\n"
@@ -61,7 +61,7 @@ def tokenizer_of(conversations: Sequence[Mapping[str, Any]], eyes: Eyes) -> Any:
         kinds.setdefault((row["benchmark"], row["task"], row["form"]), []).append(row)
     rng = random.Random(0)
     values = [row for kind in sorted(kinds) for row in rng.sample(kinds[kind], min(OF_A_KIND, len(kinds[kind])))]
-    # The texts without the tokens that are never part of another.
+    # Split the texts at the tokens that are never part of another token.
     differences = re.compile("|".join(map(re.escape, (*SPECIAL, *CALLS))))
     return tokenizer(
         [piece for row in values for piece in differences.split(rendered(eyes.conversation(row))) if piece]
@@ -94,7 +94,7 @@ def lesson(row: Mapping[str, Any], words: Any) -> Lesson:
     if view is not None or row.get("given"):
         previous, _, answer = row["turns"][-1]["content"].rpartition("\n")
         answered = len(words(answer, add_special_tokens=False)["input_ids"]) + 1 if previous else 0
-        # The given text is random: the question does not determine it.
+        # A drill's text is random, so the question does not determine it, and only the answer is learnt.
         weights[start + 1 : stop - answered] = 0.0 if row.get("given") else SAID_WEIGHT
         weights[stop - answered : stop] = ANSWER_WEIGHT
     return Lesson(ids, weights, pictures_of(row), view)

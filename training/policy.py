@@ -1,4 +1,4 @@
-"""The policy taught to the embedded model: the call for a question, and how a finding's text maps to its choices.
+"""The policy taught to the embedded model: the call for a question, and how tool outputs map to its choices.
 
     call_for(ask)                     the call, or None if no classical tool helps
     read(ask, finding's text)         the answer that the text supports, or None
@@ -26,7 +26,7 @@ HALF_Y: Final = 0.06
 
 @dataclass(frozen=True)
 class TaughtAsk:
-    """The parts of an ask that a call depends on: its text, its choices, and the names of its images."""
+    """The parts of a question on which a call depends: its text, its choices, and the names of its images."""
 
     text: str
     choices: tuple[str, ...]
@@ -56,7 +56,7 @@ Reading = Callable[[TaughtAsk, str], str | None]
 
 @dataclass(frozen=True)
 class Skill:
-    """Questions whose text matches the pattern `asks`, the call that they need, and the reader of its finding."""
+    """Questions whose text matches the pattern `asks`, the call that they need, and the reader of the tool's output."""
 
     asks: str
     call: Call
@@ -64,12 +64,12 @@ class Skill:
 
 
 def call_for(ask: TaughtAsk) -> ToolCall | None:
-    """Return the call that the ask needs, with coordinates as fractions; None if it needs no call."""
+    """Return the call that the question needs, with coordinates as fractions; None if it needs no call."""
     return next((skill.call(ask) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
 def read(ask: TaughtAsk, text: str) -> str | None:
-    """Return the answer that a finding's text supports, in the form of the format line; None if it supports none."""
+    """Return the answer, in the form of the format line, that the text of a tool output supports, or None."""
     return next((skill.reading(ask, text) for skill in SKILLS if re.search(skill.asks, ask.text)), None)
 
 
@@ -78,12 +78,12 @@ def _tool(name: str, arguments: Mapping[str, Json]) -> ToolCall:
 
 
 def on_all(name: str) -> Call:
-    """Return a call of a tool on all images of the prompt."""
+    """Return a function that makes a call of a tool on all images of the prompt."""
     return lambda ask: _tool(name, {"images": list(ask.images)})
 
 
 def on_marks(name: str) -> Call:
-    """Return a call of a tool on the image, with the letters that the choices name."""
+    """Return a function that makes a call of a tool on the first image, with the letters that the choices name."""
 
     def call(ask: TaughtAsk) -> ToolCall:
         points: list[Json] = [{"label": letter} for letter in _letters(ask.choices)]
@@ -100,7 +100,9 @@ def localization(ask: TaughtAsk) -> ToolCall:
 
 
 def saliency(spots: str = "") -> Call:
-    """Call saliency with the boxes in the text, or with boxes around the fixations that a pattern finds there.
+    """Return a function that makes a call of saliency, with boxes from the question's text.
+
+    These are the boxes in the text or, with a pattern `spots`, boxes around the fixations that it finds there.
 
     Each box has the letter of its option.
     """
@@ -141,7 +143,7 @@ def _letters(choices: tuple[str, ...]) -> list[Json]:
 
 
 def choice_with(pattern: str) -> Reading:
-    """Return the choice that contains the letter found by the pattern in the text."""
+    """Return a reader that finds a letter by the pattern and returns the choice with this letter."""
 
     def reading(ask: TaughtAsk, text: str) -> str | None:
         match = re.search(pattern, text)

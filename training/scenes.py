@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 256, 192
 # Largest number of things with the first name in a rendered scene; other names have up to three.
 MAX_ALIKE: Final = 6
-# Used in place of a benchmark's name in a conversation.
+# Name that stands for the benchmark in conversations about these pictures.
 SCENES: Final = "scenes"
 QUESTION: Final = "What is there to see?"
-# Distance of the wall, if there is one, behind things on the ground.
+# Range of the distance of the wall, if there is one, behind things on the ground.
 WALL_M: Final = (9.0, 12.0)
 # First number of the key of each kind; no generator of questions uses it with training seeds.
 KEYS: Final[dict[View, int]] = {"ground": 71, "prominence": 72}

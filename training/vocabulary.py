@@ -4,7 +4,7 @@
 
 Numbers, option letters and the words that distinguish answers are always separate tokens, so that they can be copied.
 The text between them is merged across spaces, so a fixed sentence becomes one or a few tokens. A menu, an instruction
-or a finding is then a few dozen tokens long.
+or a tool output is then a few dozen tokens long.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SIZE: Final = 3600
 # Number of times that each number and each deciding word is repeated, which is enough to make it a token.
 SAID: Final = 500
 
-# Words that decide; plurals are the word and an s.
+# Words that distinguish answers. Plurals are the word and an s.
 WORDS: Final = (
     *("red", "green", "blue", "yellow", "purple", "orange", "brown", "white", "black"),
     *("cube", "ball", "square", "circle", "disc", "arrow", "sign"),
@@ -35,8 +35,8 @@ WORDS: Final = (
 NUMBERS: Final = (*(f"{value / 10:.1f}" for value in range(11)), *(f"{value / 100:.2f}" for value in range(101)))
 UNITS: Final = rf"[01]\.\d{{1,2}}(?!\d)|\d|[A-H](?=[A-H]*\b)|\b(?:{'|'.join(WORDS)})(?=s?\b)"
 
-# Only the name of a tool is shown: the model has learnt its purpose. Decimal numbers have two decimals. A single text
-# is rendered the same as a string and as a list of one part, because servers send either.
+# Tools are shown only by name, because the model has learnt their purpose. Decimal numbers have two decimals. A single
+# text is rendered the same as a string and as a list of one part, because servers send either.
 TEMPLATE: Final = (
     "{%- macro value(v) -%}"
     "{%- if v is mapping -%}{{ '{' }}{%- for k, x in v.items() -%}{{ k | tojson }}: {{ value(x) }}"
@@ -56,7 +56,7 @@ TEMPLATE: Final = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 
-# How a server tells a call from text, in the form of Qwen's.
+# Description, in Qwen's format, of how a server distinguishes a call from text.
 RESPONSE_TEMPLATE: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
 

@@ -27,7 +27,7 @@ CORPUS = Path(__file__).parent / "corpus"
 INSTRUMENTED = ("hybrid", "tarfile")
 # Maximum bytes of an input.
 MAX_LENGTH = 4096
-# CPU seconds for `MAX_LENGTH` bytes; linear code takes a hundredth of that.
+# Maximum CPU seconds for `MAX_LENGTH` bytes; linear code takes a hundredth of that.
 SLOW_S = 1.0
 FOUND = "FINDING "
 DONE = re.compile(r"Done (\d+) runs in (\d+) second")

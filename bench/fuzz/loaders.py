@@ -128,7 +128,7 @@ def own_questions(data: bytes) -> None:
     recipe_of(_write_file("own/recipe.yaml", data))
 
 
-# By the first byte of an input; any other byte also selects one of them.
+# Readers by the first byte of an input; any other byte also selects one of them.
 READERS: Mapping[bytes, Callable[[bytes], None]] = {
     b"a": attempts,
     b"q": questions,

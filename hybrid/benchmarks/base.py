@@ -46,7 +46,7 @@ UnansweredRule = Literal["wrong", "guess"]
 class Source:
     """The source of questions, and the store for their images."""
 
-    # The folder of the official layout; for a benchmark with `accepts_file` it may be a file.
+    # The folder with the data in the official layout; for a benchmark with `accepts_file` it may be a file.
     folder: Path
     store: ImageStore
     split: str
@@ -64,7 +64,7 @@ class Source:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How replies are scored; part of a scores file, never of a run.
+    """How replies are scored. The options are saved with the scores, never in a run's configuration.
 
     `unanswered` is the rule for a question without a readable answer: after an abstention, an unreadable reply, a spent
     budget or a tool's fault. It is the same for every solver. The question scores as a guess would on average
@@ -81,9 +81,9 @@ AS_PAPERS = ScoreOptions()
 
 @dataclass(frozen=True)
 class Prediction:
-    """A reply recorded by others.
+    """A reply that another program recorded.
 
-    `stored` is the answer that their extraction stored, `text` the model's full text if available.
+    `stored` is the answer that the program extracted, and `text` is the model's full text, if available.
     """
 
     text: str | None
@@ -92,7 +92,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class PredictedRow:
-    """One recorded reply, with the facts about the question in its file.
+    """One recorded reply, with the facts that its file states about the question.
 
     `id` is one of the benchmark's own ids. `task` is a text that contains the name of the task. `place` counts from 1
     within the task in the order of the benchmark's data; `index` only gives the order. `answer` is the gold answer; a
@@ -170,7 +170,7 @@ class Benchmark(ABC):
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """The texts that are not part of the data, by name: those of `texts_file`, or replaced by `--prompts`."""
+        """The texts that are not part of the data, by name: from `texts_file`, or replaced by those of `--prompts`."""
         return read_texts(self.texts_file) if self._texts is None else self._texts
 
     def with_texts_read(self) -> Self:
@@ -185,7 +185,7 @@ class Benchmark(ABC):
 
     @abstractmethod
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the tasks in the data, in the order of the card. Raises `DataError` if there are none."""
+        """Return the tasks in the data, in the order of the card. Raises `DataError` if the data have no task."""
 
     def routes(self, source: Source) -> tuple[str, ...] | None:
         """Return the routes of prompts about the chosen tasks; None if unknown.
@@ -195,7 +195,7 @@ class Benchmark(ABC):
         return source.tasks if self.card.routes_are_tasks else self.card.routes or None
 
     def task_routes(self, source: Source) -> tuple[str, ...]:
-        """Further routes, only for the rules of external tools."""
+        """Return further routes, which only the rules of external tools can serve."""
         del source
         return ()
 
@@ -250,7 +250,7 @@ class Benchmark(ABC):
         return tuple(ratios(self.card.metrics, scores, {"task": self.card.tasks}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Return the predictions saved by others at `path`, with the questions as far as the files contain them.
+        """Return the predictions at `path`, each with as much of its question as the files contain.
 
         Return None if this benchmark does not recognise the layout. Raises `DataError` for a broken file.
         """
@@ -266,7 +266,7 @@ class Benchmark(ABC):
         return None
 
     def question_from_row(self, row: PredictedRow) -> Question:
-        """Return the question of a foreign row as far as the row contains it, for scoring without the data.
+        """Return the question of a row in another format, made from the row's fields, to score without the data.
 
         Raises:
             UsageError: scoring needs more of a question than a row contains.
@@ -311,18 +311,21 @@ class Benchmark(ABC):
         return f"The evidence favours ({letter}) {prompt.choices[LETTERS.index(letter)]}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """Return the right reply to this prompt in the form of its kind's format line; None if there is none."""
+        """Return the right reply to this prompt in the form of its kind's format line; None if no reply is right."""
         del prompt
         return f"Answer: ({str(question.target).strip('()')})"
 
 
 def show(images: Sequence[StoredImage], first: int = 1) -> tuple[ImageRef, ...]:
-    """Name images `img:1`, `img:2`, ...: file names can leak the answer."""
+    """Name images `img:1`, `img:2`, ..., because file names can leak the answer."""
     return tuple(ImageRef(f"img:{first + offset}", image) for offset, image in enumerate(images))
 
 
 def unanswered(outcome: Outcome, chance: float, options: ScoreOptions) -> float:
-    """Return the score of a question without a readable answer: chance if chosen so, else 0. A failed one has 0."""
+    """Return the score of a question without a readable answer: `chance` if it counts as a guess, else 0.
+
+    A failed question has 0 under either rule.
+    """
     return chance if options.unanswered == "guess" and not outcome.failed else 0.0
 
 

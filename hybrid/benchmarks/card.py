@@ -23,7 +23,7 @@ class ImageSource:
 
     # Name as in `hybrid.running.permissions`.
     name: str
-    # Section of the paper that names it.
+    # Section of the paper that names the collection.
     where: str
     # The tasks that take images from this collection; empty if all do.
     tasks: tuple[str, ...] = ()
@@ -50,13 +50,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A row or a study that a benchmark's paper reports, and the command that runs the same here."""
+    """A row or a study that a benchmark's paper reports, and the `hybrid` command that runs the same experiment."""
 
     # Name in the paper.
     name: str
     # The table or section of the paper.
     where: str
-    # Command from `hybrid` on; DIR, FILE and URL are placeholders, and so is the model.
+    # Command that begins with `hybrid`; DIR, FILE and URL are placeholders, and so is the model.
     command: str
     # Differences from the paper, beyond the model.
     differs: str = ""
@@ -91,7 +91,7 @@ class Ratio:
     strata: str = ""
     # Smallest number of values of `strata`, or of `by`, for the metric to exist.
     fewest: int = 1
-    # See `share` in `Metric`.
+    # Whether the metric is a share (`Metric.share`).
     share: bool = True
     # Whether the metric exists even without a score.
     kept: bool = False
@@ -99,9 +99,9 @@ class Ratio:
 
 @dataclass(frozen=True)
 class MetricCard:
-    """A metric that a scorer prints, or a family of them: its computation, and the source of its definition."""
+    """A metric or a family of metrics that a scorer prints: its computation, and the source of its definition."""
 
-    # Name as printed; `<a|b>` stands for one of these words, `<word>` for any word of the data.
+    # Name as printed; `<a|b>` stands for one of the words a and b, and `<word>` for any word of the data.
     name: str
     # Formula in plain text; its quantities are defined there or in `about`.
     formula: str
@@ -112,7 +112,7 @@ class MetricCard:
     about: str = ""
     # The range, and the unit if there is one.
     values: str = "0 to 1"
-    # Its computation, if it is a ratio of sums.
+    # How the metric is computed, if it is a ratio of sums.
     ratio: Ratio | None = field(default=None, hash=False)
 
     def describes(self, name: str) -> bool:
@@ -236,8 +236,8 @@ class BenchmarkCard:
     official_reads: frozenset[Kind] = frozenset(Kind)
     # Whether the route of every prompt is its question's task: then the tasks of a run determine which rules apply.
     routes_are_tasks: bool = False
-    # The routes of its prompts if they are not tasks. If this is empty and `routes_are_tasks` is False, any rule may
-    # apply.
+    # The routes of the benchmark's prompts, if routes are not tasks. If this is empty and `routes_are_tasks` is False,
+    # any rule may apply.
     routes: tuple[str, ...] = ()
     # Default settings under `--protocol official`. With them, intermediate replies are parsed as in the papers' code,
     # which does not know hybrid's format line.
@@ -257,9 +257,9 @@ class BenchmarkCard:
     prior_accuracy: PriorAccuracy = field(default_factory=PriorAccuracy)
     # How `--images concat` joins pictures.
     joint: Joint = OUR_JOINT
-    # Results that the paper reports, and how to run them here.
+    # Results that the paper reports, each with the `hybrid` command that runs the same experiment.
     baselines: tuple[Baseline, ...] = ()
-    # Every metric that `summarise` can return; the first match describes a name.
+    # Every metric that `summarise` can return; the first card that matches a name describes it.
     metrics: tuple[MetricCard, ...] = ()
     # Where to get data that the hub does not have: an address, and what it provides or requires.
     elsewhere: str = ""

@@ -2,7 +2,7 @@
 
 A name is `provider:model` as for LangChain's `init_chat_model`, `hf:DIR_OR_ID` for weights in this process,
 `replay:DIR` for recordings, or `embedded` for the small demonstration model in this project. The word before the colon
-is a file of `hybrid/models/providers`, a plug-in, or a provider that LangChain knows. Nothing is connected or loaded
+names a file of `hybrid/models/providers`, a plug-in, or a provider that LangChain knows. Nothing is connected or loaded
 before it is needed, and no package of OpenAI, Anthropic, Google or Ollama is imported.
 """
 

@@ -1,7 +1,7 @@
-"""The interface of a chat model, the key that identifies one call of it, and the model that answered by its name.
+"""The interface of a chat model, the key of a call, and whether the model that answered is the requested one.
 
 `hybrid.models.open_model` makes a model. Messages contain images by reference (`hybrid.core.messages`), and every model
-resolves them itself. A server names the model with every reply, and it may differ from the requested one.
+resolves them itself. With every reply, a server names the model that answered, which may not be the requested one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PicturesRefused(Outage):
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """The identity of one model call. A solver never sees it; recordings and seeded models are keyed by it.
+    """The identity of one model call. A solver never sees it; recordings and the seeds of models are looked up by it.
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` is the number of the prompt within the question,
     and `call` the number of the model call for this prompt, both from 0. `prompt_sha256` is
@@ -51,7 +51,7 @@ class CallKey:
 
     @property
     def repetition(self) -> int:
-        """Number of the solver's repetition, from 1; each has its own seed."""
+        """Number of the solver's repetition, from 1; each repetition has its own seed."""
         return number_of(self.solver)
 
     def following(self) -> CallKey:
@@ -83,7 +83,7 @@ class Listener(Protocol):
     """A model that saves its replies itself, as they arrive; `RememberedModel` saves those of any other model."""
 
     def listen(self, log: ReplyLog) -> None:
-        """Save every reply in the log from now on, and take logged replies from it instead of asking."""
+        """From now on, save every reply in the log, and send no request whose reply is already there."""
 
 
 class ModelFacts(Protocol):
@@ -115,7 +115,7 @@ class ChatModel(ModelFacts, Protocol):
         """The word before the first colon."""
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """Return the model's message to a conversation, with `tools` offered.
+        """Return the model's reply to a conversation in which it may call `tools`.
 
         Raises:
             Outage: no reply after the retries, or the server rejected this request; the question stays open.
@@ -147,7 +147,7 @@ class ModelOpener(Protocol):
 
 @runtime_checkable
 class Likelihoods(Protocol):
-    """A model with local weights, so that options can be scored instead of generated."""
+    """A model with local weights, which can score given options instead of generating a reply."""
 
     async def likelihood(self, messages: Sequence[Message], options: Sequence[str]) -> AssistantMessage:
         """Return the most likely of the options as a reply; `AssistantMessage.likelihood` has their probabilities."""
@@ -157,7 +157,7 @@ class Likelihoods(Protocol):
 _CHOOSERS: Final = frozenset({"auto", "default", "model-router", "router", "local", "local-model"})
 # At Azure the requested name is the name of a deployment, which does not reveal the deployed model.
 _DEPLOYMENTS: Final = frozenset({"azure_openai", "azure_ai", "langchain"})
-# A date in a name: 2024-08-06, 20240806, 2025-01, 0806, 05-06, 09-2025; or a year with its month, 2411.
+# A date in a name: 2024-08-06, 20240806, 2025-01, 0806, 05-06, 09-2025. `_YEAR_MONTH` matches 2411.
 _DATE: Final = re.compile(
     r"[-@_:.]?(?<!\d)(?:20\d\d[-_.]?(?:0[1-9]|1[0-2])(?:[-_.]?[0-3]\d)?|(?:0[1-9]|1[0-2])-?(?:[0-3]\d|20\d\d))(?!\d)"
 )
@@ -166,14 +166,14 @@ _VERSION: Final = re.compile(r"[-@:_](?:v\d+(?::\d+)?|00\d)$")
 _ALIAS: Final = re.compile(
     r"[-:@](?:latest|preview|exp|experimental|stable|default|free|beta|online|nitro|floor|thinking)(?=$|[-:@])"
 )
-# Bedrock puts region and vendor before a name.
+# Bedrock puts the region and the vendor before a model's name.
 _MAKER: Final = re.compile(
     r"^(?:(?:us|eu|apac|global|jp|au)\.)?(?:anthropic|amazon|meta|mistral|cohere|deepseek|qwen|openai|ai21)\."
 )
 
 
 def other_models(requested_model: str, counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the models that answered, with their number of replies, except the requested `provider:model`."""
+    """Return the number of replies of each model that answered, except the requested `provider:model`."""
     provider, _, model = requested_model.partition(":")
     if provider in _DEPLOYMENTS or not model:
         return {}

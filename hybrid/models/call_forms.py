@@ -1,4 +1,4 @@
-"""Parsers for the forms of calls in text: JSON objects, a name and an object, elements, Python.
+"""Parsers for the forms of tool calls in text: JSON objects, a name and an object, XML-like elements, Python syntax.
 
     end, calls = FORMS["objects"](text, mark)       # from the match of a dialect's mark
 
@@ -21,18 +21,18 @@ from hybrid.models.toolspec import IMAGE, IMAGES
 from hybrid.models.yaml_text import read_yaml
 
 MAX_CALLS = 256  # Largest number of calls read in one reply.
-# The repair if the last tag of a reply is missing although no limit cut the reply: some servers drop the tag at which
-# they stop.
+# Name of the repair for a reply that lacks its last tag although no limit cut the reply: some servers drop the tag at
+# which they stop.
 UNCLOSED = "not closed"
 
 # The name of a tool, its arguments (an object, or text that should contain one), and the repairs made while reading.
 RawCall = tuple[str, Any, tuple[str, ...]]
-# Maps the match of a mark to the end of the calls, and the calls. Raises `ValueError`.
+# Takes a text and the match of a mark; returns the position after the calls, and the calls. Raises `ValueError`.
 Reader = Callable[[str, "re.Match[str]"], tuple[int, list[RawCall]]]
 
 
 class AnswerError(ValueError):
-    """An object names a tool and gives an answer, so without the marks of a call it is not a call."""
+    """An object names a tool but also gives an answer, so it is a call only if the marks of a call enclose it."""
 
 
 _DATA: Mapping[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
@@ -43,7 +43,7 @@ def _bare(key: str) -> str:
     return re.sub(r"[\W_]", "", key).lower()
 
 
-# Compared without case and word separators.
+# Keys of JSON objects, which are compared without regard to case and word separators.
 _NAMES, _WEAK_NAMES, _GIVEN = (tuple(map(_bare, _DATA[kind])) for kind in ("names", "weak_names", "arguments"))
 _BESIDE, _WRAPPERS, _ANSWERS = (frozenset(map(_bare, _DATA[kind])) for kind in ("beside", "wrappers", "answers"))
 
@@ -54,7 +54,7 @@ _WORDS = {**_DATA["word"], **_LISTS, "%QUOTE%": QUOTES}
 
 
 def pattern(template: str) -> re.Pattern[str]:
-    """Compile a template from the data, with its words replaced by their patterns; case-insensitive."""
+    """Compile a template of the data file, with placeholders replaced by their patterns; the result ignores case."""
     expression = reduce(lambda text, word: text.replace(word, _WORDS[word]), _WORDS, template)
     return re.compile(expression, re.MULTILINE | re.IGNORECASE)
 
@@ -71,7 +71,9 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 
 
 def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int, str, str | None, bool]]:
-    """Yield objects that may name a tool: position, name, a required argument, and whether it is certainly a call.
+    """Yield objects that may name a tool: position, name, an argument or None, and whether it is certainly a call.
+
+    If an argument is yielded, the object is a call only if the tool has this argument.
 
     An object in the requested form is certainly a call. Under a key that is common in other objects too, a name counts
     only together with an argument.
@@ -90,7 +92,7 @@ def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
         if sign_at(text, at) not in ("{", "[", '"') or (calls and (text[at] == '"' or _AT["token"].match(text, at))):
             break
         try:
-            # Some templates teach double braces.
+            # Some chat templates teach models to write double braces.
             value, end, loose = _value(text, at + text.startswith("{{", at))
         except ValueError:
             if calls:
@@ -101,7 +103,7 @@ def _read_objects(text: str, mark: re.Match[str]) -> tuple[int, list[RawCall]]:
         while isinstance(inner, dict) and not _is_call(inner):
             inner = _only(inner)
         if isinstance(inner, list) and (inner is only or any(map(_is_call, inner))):
-            # A list under `tool_calls`, `actions` or `tool_uses`.
+            # The list stands under a name such as `tool_calls`, `actions` or `tool_uses`.
             value = inner
         calls += [_object(item, loose) for item in (value if isinstance(value, list) else [value])]
     if not calls:

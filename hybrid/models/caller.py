@@ -1,4 +1,4 @@
-"""A `ChatModel` behind a server: the log of replies, tools as text, retries and the circuit breaker, for any provider.
+"""A `ChatModel` for any provider; adds the log of replies, tools as text, retries and the circuit breaker.
 
     model = Caller(ChatCompletionsClient(name, settings, store), settings)
     message = await model.chat(messages, tools, call)
@@ -61,7 +61,7 @@ FAILS_ANYWAY = f"; without tools it fails too. If calls that it cannot parse are
 
 LONG_REPLY = 100_000  # Logged replies with more bytes than this are read off the event loop.
 
-# Saves the bytes of a reply, from any thread; a kill of the process after the return does not lose them.
+# Saves the bytes of a reply, from any thread; once it has returned, killing the process does not lose them.
 Keep = Callable[[bytes], None]
 
 
@@ -71,7 +71,7 @@ class ChatRequest(Generic[Body]):
 
     call: CallKey
     body: Body
-    sha256: str  # A hash that is equal for equal requests; it covers images by their hashes.
+    sha256: str  # Equal for equal requests; of each image, only the hash enters.
     images: tuple[SentImage, ...]
 
 
@@ -80,19 +80,19 @@ class ChatClient(ModelFacts, Protocol[Body]):
 
     @property
     def images(self) -> ImageEncoder:
-        """Encodes the images of its requests."""
+        """The encoder for the images of this client's requests."""
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[Body]:
-        """Return the request of arranged messages, with `tools` offered. Called in any thread."""
+        """Build the request for arranged messages and the offered tools. May be called in any thread."""
 
     async def send(self, request: ChatRequest[Body], keep: Keep) -> AssistantMessage:
-        """Send once and read the reply; `keep` gets its bytes as soon as they are complete and known to be readable.
+        """Send a request once and read the reply; `keep` gets its bytes once they are complete and proved readable.
 
-        Raises what its package raises, `StatusError` or `UnreadableReplyError` (see `read_failure`).
+        Raises the exceptions of the provider's package, `StatusError` or `UnreadableReplyError` (see `read_failure`).
         """
 
     def read(self, reply: bytes, call: CallKey) -> AssistantMessage:
-        """Return the message in bytes that `keep` got. Raises `UnreadableReplyError`."""
+        """Parse the bytes of a reply that `keep` has received. Raises `UnreadableReplyError`."""
 
 
 @dataclass(slots=True)
@@ -102,12 +102,12 @@ class _Tries(Generic[Body]):
     request: ChatRequest[Body]
     # Makes the same request without tools; None if the request offers none.
     make_plain: Callable[[], Awaitable[ChatRequest[Body]]] | None
-    new_pictures: frozenset[str]  # Names of the tools' pictures after which no reply has arrived yet.
+    new_pictures: frozenset[str]  # Names of pictures from tools that no answered request has contained yet.
     sent: int = 0
     charged: int = 0  # Failures that count against `settings.retries`.
     broken_off: list[str] = field(default_factory=list)
-    wordless: int = 0  # Number of consecutive 500s without a reason, for the request with its tools.
-    picture_failures: int = 0  # Number of consecutive 500s that a new picture may have caused.
+    wordless: int = 0  # Number of consecutive 500 responses to the request with tools that gave no reason.
+    picture_failures: int = 0  # Number of consecutive failures that a new picture may have caused.
     plain_sent: bool = False
     plain_reply: AssistantMessage | None = None
     failed: FailedRequest | None = None  # The last failure of the request with its tools, and its exception.
@@ -118,7 +118,7 @@ class _Tries(Generic[Body]):
     doubtful: bool = False  # Whether the outcome of other requests may show that the server is down.
 
     def wants_plain(self, *, is_probe: bool = False) -> bool:
-        """Return whether the next request omits the tools; with `is_probe`, it tests whether the server is back."""
+        """Return whether the next request omits the tools; `is_probe` says that it tests whether the server is back."""
         is_due = self.wordless > 1 or (self.wordless == 1 and (self.last or is_probe))
         return self.make_plain is not None and not self.plain_sent and is_due
 
@@ -128,7 +128,10 @@ class _Tries(Generic[Body]):
 
 
 class Caller(Generic[Body]):
-    """A `ChatModel` and `Listener` over one client; sends at most `settings.retries` more requests after the first."""
+    """A `ChatModel` and `Listener` over one client; repeats a failed request up to `settings.retries` times.
+
+    Failures while the server is down do not count, nor does the request without tools.
+    """
 
     def __init__(
         self,
@@ -160,12 +163,12 @@ class Caller(Generic[Body]):
             self.client.adopt(settings)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return the client's metadata, with the way in which tools are called."""
+        """Return the client's metadata, with `tool_calling` if tools are called in text."""
         metadata = self.client.metadata()
         return {**metadata, "tool_calling": "text"} if self._as_text else metadata
 
     def connection(self) -> Mapping[str, Json]:
-        """Address without secrets, timeout and retries."""
+        """Return the address (without secrets), the timeout and the number of retries."""
         return self.client.connection()
 
     def listen(self, log: ReplyLog) -> None:
@@ -173,7 +176,7 @@ class Caller(Generic[Body]):
         self._log = log
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """Return the model's message with the images sent and the number of attempts (0: the reply was logged).
+        """Return the model's message with the images sent and the number of attempts (0 if the reply was in the log).
 
         Raises:
             Outage: no usable reply after the retries, or this one request is not accepted.
@@ -204,7 +207,7 @@ class Caller(Generic[Body]):
         return await asyncio.to_thread(self.client.request, arranged, tools, call)
 
     async def _find_logged(self, request: ChatRequest[Body]) -> AssistantMessage | None:
-        """Return the logged reply to a request; None if none is readable."""
+        """Return the logged reply to a request; None if the log has no readable reply."""
         data = self._log.find_reply(request.call, request.sha256) if self._log is not None else None
         if data is None:
             return None
@@ -247,7 +250,7 @@ class Caller(Generic[Body]):
         """Return the reply and the number of requests that it took.
 
         A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
-        If it answers this one, the server works and could not parse the call that its model wrote. Raises as `chat`.
+        If it answers that, the server works but could not parse the call that its model wrote. Raises as `chat`.
         """
         tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:
@@ -268,7 +271,7 @@ class Caller(Generic[Body]):
             return await self.client.send(request, partial(self._keep, request))
 
     async def _try(self, tries: _Tries[Body], permit: Permit) -> AssistantMessage | None:
-        """Send the request once; None if it failed for a reason that may pass. Raises as `chat`."""
+        """Send the request once and return the reply; None after a failure that may be temporary. Raises as `chat`."""
         tries.sent += 1
         try:
             answer = await self._send(tries.request)
@@ -290,7 +293,7 @@ class Caller(Generic[Body]):
         return replace(answer, broken_off=tuple(tries.broken_off)) if tries.broken_off else answer
 
     def _note_failure(self, tries: _Tries[Body], permit: Permit, failed: FailedRequest, error: Exception) -> None:
-        """Count a failure of the request. Raises what `chat` does if asking again cannot help."""
+        """Count a failure of the request. Raises the errors of `chat` if asking again cannot help."""
         tries.failed, tries.error = failed, error
         is_wordless = tries.make_plain is not None and is_wordless_500(failed, error)
         tries.wordless = tries.wordless + 1 if is_wordless else 0
@@ -337,7 +340,7 @@ class Caller(Generic[Body]):
         return outage
 
     async def _try_without_tools(self, tries: _Tries[Body], permit: Permit) -> AssistantMessage | None:
-        """Send the request without its tools; return a malformed call if it is answered, else None."""
+        """Send the request without its tools; if the server answers it, return a malformed call, else None."""
         assert tries.make_plain is not None  # noqa: S101 - `wants_plain`
         tries.plain_sent = True
         try:

@@ -36,7 +36,8 @@ Sleep = Callable[[float], Awaitable[None]]  # A function like `asyncio.sleep`, w
 
 # Statuses with which a server reports too many requests of one account; 498 is Groq's.
 TOO_MANY_REQUESTS = frozenset({429, 498})
-# The statuses above, and Anthropic's 529 for too many requests of all accounts together, which this run cannot reduce.
+# `TOO_MANY_REQUESTS`, and Anthropic's 529 for too many requests of all accounts together. This run alone cannot prevent
+# a 529.
 CAPACITY = TOO_MANY_REQUESTS | {529}
 # Statuses with which a server or its gateway reports that it is unavailable. A 500 may be caused by the request.
 ABOUT_ITSELF = CAPACITY | {502, 503, 504}
@@ -51,19 +52,20 @@ MAX_PAUSE_S = 60.0
 class CircuitLimits:
     """Limits for opening the circuit, probing, and giving up; counts start at the last success."""
 
-    failures: int = 8  # Consecutive failures that open it.
-    # Questions that end in a rejection, or in a failure of a responding server, before the run is stopped.
+    failures: int = 8  # Consecutive failures that open the circuit.
+    # The run is stopped after this number of questions that are rejected, or that fail although the server responds.
     refusals: int = 10
     wrong_keys: int = 5  # Consecutive rejections of a key that has worked before.
-    # Seconds before the first probe. Later pauses double, up to `cap_s`; each is multiplied by a jitter of 0.5 to 1.5.
+    # Seconds before the first probe. Later pauses double, up to `cap_s`. Each pause is multiplied by a jitter of 0.5 to
+    # 1.5.
     pause_s: float = 0.5
     cap_s: float = 4.0
-    probes: int = 3  # Smallest number of probes before it gives up.
-    away_s: float = 90.0  # Seconds of probing before it gives up: a restarting server loads its weights for a minute.
-    # Seconds of probing before it gives up if no connection was ever made: the server may not exist.
+    probes: int = 3  # Smallest number of probes before the circuit gives up.
+    away_s: float = 90.0  # Seconds of probing before giving up: a restarting server loads its weights for a minute.
+    # Seconds of probing before giving up if no connection was ever made: the server may not exist.
     unmet_s: float = 10.0
     pages: int = 4  # Consecutive HTML pages, without any other reply so far, before the run is stopped.
-    # Seconds of probing before it gives up if the server answers 429: quotas are counted per minute.
+    # Seconds of probing before giving up if the server answers 429: quotas are counted per minute.
     busy_s: float = 600.0
     wait: str = ""  # Longest wait, as the user wrote it; empty by default.
     # Whether requests are parts of batches. Their failures do not concern the server, so the circuit never opens.
@@ -93,7 +95,7 @@ class Permit:
     openings: int  # Number of times that the circuit had opened when the request was sent.
     successes: int
     probe: bool  # Whether the circuit is open, and this request tests whether the server is back.
-    cuts: int = 0  # Number of times that the limit had been halved when the request was sent.
+    cuts: int = 0  # Number of times that the limit of concurrent requests had been halved when this one was sent.
     settled: bool = False
 
 
@@ -112,7 +114,7 @@ class _Row:
 
 
 class Circuit:
-    """The breaker of one model, used in one event loop at a time."""
+    """The circuit breaker of one model, used in one event loop at a time."""
 
     def __init__(
         self,
@@ -206,7 +208,7 @@ class Circuit:
                 return
 
     def worked(self, permit: Permit) -> None:
-        """Record that the server has answered: all waiting calls continue."""
+        """Record that the server has answered, and let all waiting calls continue."""
         self._in_flight.faster()
         self._settle(permit)
         self._successes += 1
@@ -229,7 +231,7 @@ class Circuit:
         if self._wait_noted or waited + seconds < SILENT_S:
             return
         self._wait_noted = True
-        # With `--wait-for-server`, another line has already been printed.
+        # With `--wait-for-server`, another message explains the wait.
         if not self._limits.wait:
             # Only an open circuit has a time limit; before that the number of retries is limited.
             limit = f", for up to {self._patience_s(failed):.0f} s" if self._open else ""
@@ -279,7 +281,7 @@ class Circuit:
                 self._probes += 1
                 self._note_failed_probe(failed)
             return
-        # Fewer failures to connect are enough if few calls are in flight, but one failure among many opens nothing.
+        # If few calls are in flight, fewer failures to connect open the circuit; one failure among many calls does not.
         enough = min(limits.failures, self._in_flight.out + 1) if not failed.reached else limits.failures
         alone = last and self._in_flight.out == 0 and self._successes == permit.successes
         if failed.status is not None and failed.status not in ABOUT_ITSELF:
@@ -337,7 +339,7 @@ class Circuit:
         self.note_wait(self._next_probe - now, failed)
 
     def _give_up(self, error: HybridError) -> HybridError:
-        """Return the error to raise now; every later call raises the same."""
+        """Stop the run: return the error to raise now, which every later call raises, too."""
         self._over = error
         self._close(False)
         self._in_flight.let_out(all_of_them=True)
@@ -385,11 +387,14 @@ class Circuit:
             self._close(False)
 
     def was_crowded(self, permit: Permit) -> bool:
-        """Return whether the limit was lowered since this request was sent: then its failure does not count."""
+        """Return whether the limit of concurrent requests was lowered after this one was sent.
+
+        Its 429 then does not count: the request was sent when too many others were in flight.
+        """
         return permit.cuts != self._in_flight.cuts
 
     def is_away(self, permit: Permit) -> bool:
-        """Return whether the circuit is open or has opened since the request; then the failure does not count."""
+        """Return whether the circuit is open, or opened after the request was sent; its failure then does not count."""
         return self._open or self._openings != permit.openings
 
     def in_doubt(self, permit: Permit, failed: FailedRequest) -> bool:

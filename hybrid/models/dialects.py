@@ -53,10 +53,10 @@ class Dialect:
     name: str
     mark: re.Pattern[str]  # Matches the beginning of a call; the group `name`, if any, matches the tool's name.
     form: str  # Key in `FORMS` of the function that reads this form.
-    has: tuple[str, ...]  # Lower-case substrings, one of which is in every such call: a fast test before the regex.
+    has: tuple[str, ...]  # Lower-case substrings: every such call contains one. A fast test before the regex.
     sign: str = ""  # Text that occurs in a reply only because of a call.
     parser: str = ""  # The value of vLLM's `--tool-call-parser` for this dialect.
-    sure: bool = True  # Whether the mark alone identifies a call; else the name of an offered tool does.
+    sure: bool = True  # Whether the mark alone identifies a call; if not, an offered tool must be named.
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,14 +196,14 @@ class _Reading:
             closing = _PAIRS.get(self._text[begin - 1 : begin])
             in_marks = closing is not None and self._text.startswith(closing, after)
             is_example = not row.sure and _at("example").search(self._text, max(at, begin - 200), begin)
-            # The text may also be repeated from the model's input.
+            # Hide a span that is quoted, given as an example or repeated from the model's input.
             if in_marks or is_example or _at("ignored").sub("", self._text[start:end]) in self._earlier_text:
                 insort(self._hidden, (begin, after))
                 at = after
                 continue
             at, calls = after, calls + new_calls
             if _at("result").match(self._text, after):
-                # The model made up the result, and the text after it depends on it.
+                # The model made up the tool's result, and the text after the result depends on it.
                 spans.append((begin, len(self._text)))
                 break
             spans.append((begin, at))
@@ -279,7 +279,7 @@ class _Reading:
             place = bisect_right(spans, (start, len(self._text) + 1)) - 1
             excerpt = self._text[start : start + SHOWN]
             gap = self._text[start : spans[place + 1][0]] if place + 1 < len(spans) else "{"
-            # Text before a call, with no brace between them, is an unknown part of that call.
+            # A mark shortly before a call, with no brace in between, is an unknown part of that call.
             inside = (place >= 0 and start < spans[place][1]) or (len(gap) < SHOWN and "{" not in gap)
             if (
                 not inside

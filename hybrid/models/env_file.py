@@ -32,7 +32,7 @@ _loaded: set[str] = set()
 
 @dataclass(frozen=True)
 class Key:
-    """The name of a variable with a key, its provider, and the place where it was found (empty if it was not)."""
+    """The name of a variable with a key, its provider, and the place where it was found (empty if not found)."""
 
     variable: str
     provider: str
@@ -59,7 +59,7 @@ def read_env_file(folder: Path) -> dict[str, str]:
         UsageError: it cannot be read, is not UTF-8, or is larger than `MAX_BYTES`.
     """
     path = folder / ENV_FILE
-    # A virtual environment may be a folder of this name.
+    # `.env` may also be the folder of a virtual environment.
     if not path.is_file():
         return {}
     try:
@@ -72,7 +72,7 @@ def read_env_file(folder: Path) -> dict[str, str]:
         raise UsageError(f"{path} is not UTF-8 text: save it as UTF-8, with lines NAME=VALUE") from error
     from dotenv import dotenv_values
 
-    # A variable that the system cannot hold (with a null or an `=` in its name) is left out.
+    # Leave out a variable without a value, or with a null character, which the environment cannot hold.
     values = dotenv_values(stream=io.StringIO(text), interpolate=False)
     return {name: value for name, value in values.items() if value is not None and "\0" not in name + value}
 
@@ -98,7 +98,7 @@ def _origin(name: str, in_file: dict[str, str]) -> Origin:
 
 
 def _known_keys() -> Iterator[tuple[str, str]]:
-    """Yield variables with the provider that reads them."""
+    """Yield each environment variable with a key, and the provider that reads it."""
     from hybrid.models.providers import PROVIDERS
 
     for provider in PROVIDERS.values():

@@ -3,8 +3,8 @@
     failed = read_failure(error)      # once for each exception; nothing else looks into it
     failed.kind, failed.retry_after_s
 
-The providers' clients raise types of their own. What these have in common (an HTTP status, a JSON body, the names of
-connection errors) is read here without importing any of them.
+The providers' clients raise exception types of their own. What these have in common (an HTTP status, a JSON body, the
+names of connection errors) is read here without importing any of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Failure(Enum):
     IMAGES = "images"  # The model does not accept images.
     TOOLS = "tools"  # The model, or the server with its start options, does not accept tools.
     POLICY = "policy"  # The provider's content filter: the model's answer is a refusal.
-    # Any other 4xx: this request (too long, too large, not allowed) is not accepted; others may be.
+    # Any other 4xx: the server does not accept this request (too long, too large, not allowed) but may accept others.
     REQUEST = "request"
     BUG = "bug"  # Anything else: not about the provider.
 
@@ -91,7 +91,7 @@ ERROR_IN_REPLY: Final = "the reply is an error"
 
 
 def error_in_reply(error: Any) -> Exception:
-    """Return the exception for an error in a 200 or in a stream: `StatusError` if the error contains a status."""
+    """Return the exception for an error in a 200 response or a stream: `StatusError` if the error names a status."""
     names = ("code", "status", "status_code", "http_code")
     codes = [str(error.get(name)) for name in names] if isinstance(error, Mapping) else []
     status = next((code for code in codes if re.fullmatch("[45][0-9]{2}", code)), None)
@@ -135,7 +135,7 @@ def read_failure(error: BaseException) -> FailedRequest:
     text = summary(error, 2000)
     return FailedRequest(
         _kind(error, chain, status, text),
-        # Keep enough for the remedy that many servers name at the end.
+        # Long enough for the remedy that many servers name at the end of a message.
         summary(error, 600),
         status,
         _retry_after_s(chain, text),
@@ -216,7 +216,7 @@ def _kind(error: BaseException, chain: Sequence[BaseException], status: int | No
             return Failure(rule["kind"])
     if "unexpected keyword argument" in str(error)[:MAX_LENGTH]:
         return Failure.CONFIGURATION
-    # If a 200 has JSON of an unexpected shape, the client raises one of these, depending on what it reads first.
+    # If a reply with status 200 is JSON of an unexpected shape, a client raises one of these errors.
     unreadable = isinstance(error, ValueError | TypeError | KeyError | IndexError | AttributeError)
     is_connection_error = any(isinstance(link, TimeoutError | ConnectionError) for link in chain)
     is_listed_error = any(kind.__name__ in TABLES["connection_errors"] for link in chain for kind in type(link).__mro__)
@@ -228,7 +228,7 @@ def summary(error: BaseException, limit: int = 300) -> str:
 
     Secrets are redacted before the text is cut to `limit` characters, so that no part of a secret is left.
     """
-    # Some servers have their own form of errors.
+    # Errors in a server's own form are not in the exception's message, but in the body.
     detail = next((body for link in _chain(error) if (body := getattr(link, "body", None))), "")
     detail = detail if isinstance(detail, str) else json.dumps(detail, default=str, ensure_ascii=False)
     text, body = (" ".join(part[:MAX_LENGTH].split()) for part in (str(error), detail))
@@ -248,7 +248,7 @@ _PICTURE: Final = re.compile(TABLES["picture"], re.IGNORECASE)
 
 
 def blames_picture(failed: FailedRequest, error: BaseException) -> bool | None:
-    """Return True if a new picture caused the rejection, False if it may be temporary, None if no picture is the cause.
+    """Return True if a new picture caused the failure, None if no picture did, False if a picture may have caused it.
 
     `transformers serve` and others answer 500 to a picture that their processor does not accept, often without a
     message.

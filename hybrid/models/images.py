@@ -1,8 +1,8 @@
 """The images of a conversation: which of them are sent with a request, where, and as which bytes.
 
-`arrange` decides which images are shown and where (pure, no bytes); an `ImageEncoder` returns their bytes for sending.
-Images that tools made are moved from the tool messages into one user message after them, because images in a tool
-message are rejected by some servers and silently ignored by some models. If the probe of a run found that a server
+`arrange` decides which images are shown and where, without their bytes; an `ImageEncoder` returns their bytes for
+sending. Images that tools made are moved from the tool messages into one user message after them, because images in a
+tool message are rejected by some servers and silently ignored by some models. If the probe of a run found that a server
 accepts them there (`inside`), they stay: many chat templates drop all thinking before the last user message.
 """
 
@@ -53,7 +53,8 @@ def base64_bytes(count: int) -> int:
 # Decides whether images together are small enough for one request.
 Fits = Callable[[Sequence[StoredImage]], bool]
 
-# Names of tools' pictures after which no reply has arrived yet; they may be the reason if a request is rejected.
+# Names of pictures from tools that no answered request has contained yet. If a request is rejected, they may be the
+# reason.
 UNCONFIRMED: ContextVar[frozenset[str]] = ContextVar(
     "pictures of tools that no reply has followed", default=frozenset()
 )
@@ -68,7 +69,7 @@ def arrange(
     most: int = 0,
     fits: Fits | None = None,
 ) -> list[Message]:
-    """Arrange the messages for sending: images stay references, each after its name (`img:1:`) as text.
+    """Arrange the messages for sending: images stay references, each preceded by its name (`img:1:`) as text.
 
     An image that is not labelled is sent without its name (`--image-labels off`).
 
@@ -101,7 +102,7 @@ def arrange(
 
 
 class _Shown:
-    """Which images of a conversation are sent, and which have been placed already while it is traversed."""
+    """Decides which images of a conversation are sent, and tracks which of them have been placed so far."""
 
     def __init__(
         self, messages: Sequence[Message], keep: int, *, can_recall: bool, most: int = 0, fits: Fits | None = None
@@ -253,7 +254,7 @@ class ImageEncoder:
         return sent, data
 
     def _convert(self, image: StoredImage, data: bytes) -> bytes:
-        """Return a file of the image that the rules allow; over the byte limit, a JPEG of the same width and height."""
+        """Return the image as a file that the rules allow; to meet a byte limit, as a JPEG with the same pixel size."""
         picture = scaled(self.store, image, self.rules.max_pixels)
         if self._is_other_form(image):
             data = saved(picture, image.media_type)
@@ -295,7 +296,7 @@ def scaled(store: ImageStore, image: StoredImage, max_pixels: int | None) -> Ima
 
 
 class DecodedPictures:
-    """Decodes the pictures of a model in this process; caches the most recently used, up to `most_bytes` of pixels.
+    """Decodes the pictures of a model in this process; caches the last used ones, up to `most_bytes` of pixels.
 
     The turns of a question, and the solvers of a run, show the model the same pictures. Callers do not change them.
     Different pictures are decoded at the same time; a picture that several threads need first may be decoded by each.

@@ -15,7 +15,7 @@ from hybrid.display.notes import tell
 
 log = logging.getLogger(__name__)
 
-GROWTH = 0.25  # The limit grows by about this amount over as many replies as its value.
+GROWTH = 0.25  # A reply raises the limit by this amount divided by the limit.
 
 
 class InFlight:

@@ -1,4 +1,4 @@
-"""JSON as models write it: with single quotes, words of Python, comments, trailing commas, or text after it.
+"""Reads JSON as models write it: with single quotes, Python literals, comments, trailing commas, or text after it.
 
     read_object("{'zoom': 3,}</tool_call>")  ->  {"zoom": 3}, "", ("loose JSON", "text behind")
 
@@ -22,9 +22,9 @@ MAX_WRITTEN = 2 * MAX_CHARACTERS
 LOOSE, BEHIND, FENCE, TWICE = "loose JSON", "text behind", "fence", "encoded twice"  # Kinds of repairs.
 
 _GAP = re.compile(r"(?:[\s\u200b\u2060\ufeff]+|&nbsp;|//[^\n]*|#[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)*")
-# Quotation marks in HTML, escaped once or more often.
+# HTML entities of quotation marks, escaped once or more often.
 _HTML = r"&(?:amp;)*(?:quot|apos|#0*34|#0*39|#x0*22|#x0*27);"
-# Quotation marks that begin a text, including those escaped in HTML; part of the patterns of calls.
+# Quotation marks that begin a text, including those escaped in HTML; used in the patterns of calls.
 QUOTES = rf"""(?:\\{{0,3}}["'“”„«»‘’‚`「」＂]|{_HTML}|&(?:amp;)*[lrb]dquo;)"""
 _TEXT = re.compile(
     r'"""(?P<triple>.*?)"""|'
@@ -65,7 +65,7 @@ _STRICT = json.JSONDecoder(strict=False, parse_constant=_refuse)
 
 
 def read_value(text: str, at: int = 0) -> tuple[Any, int, tuple[str, ...]]:
-    """Read the value at `at`; return it, its end, and the repairs made. Raises `ValueError`.
+    """Read the value at position `at`; return the value, its end, and the repairs made. Raises `ValueError`.
 
     At most `MAX_WRITTEN` characters are read.
     """
@@ -150,7 +150,7 @@ def _string(match: re.Match[str]) -> str:
 
 
 def _as_json(escaped: re.Match[str]) -> str:
-    """Convert an escape of Python, or a quote, to JSON."""
+    """Convert an escape sequence of Python, or a quotation mark, to its form in JSON."""
     if code := escaped["x"] or escaped["U"]:
         return json.dumps(chr(int(code, 16)))[1:-1]
     return {'"': '\\"', "\\'": "'"}.get(escaped[0], escaped[0])
@@ -192,7 +192,7 @@ def _key(text: str, at: int) -> tuple[str, int] | None:
 
 
 def _without_fence(source: str, repairs: list[str]) -> str:
-    """Remove a code fence around a text, and add that to the repairs. Raises `ValueError` if the text is too long."""
+    """Remove a code fence around a text, and record this repair. Raises `ValueError` if the text is too long."""
     if len(source) > MAX_WRITTEN:
         raise ValueError(f"more than {MAX_WRITTEN:,} characters")
     text = source.strip()

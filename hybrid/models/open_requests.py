@@ -1,4 +1,4 @@
-"""The open requests to models in this process: the end of a run waits for their replies, which are being paid for.
+"""Counts this process's open requests to models: a run that ends waits for the replies, which are being paid for.
 
 with requests_out.sending(): ...            # in a client of a server; first `await requests_out.admit()`
 requests_out.stop("SIGTERM")                # no further request is sent

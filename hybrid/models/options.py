@@ -58,9 +58,9 @@ class Connection:
 
 
 def connection(provider: Provider, settings: ModelSettings, model: str = "") -> Connection:
-    """Return address and key from the options and the environment; the secrets among them are registered.
+    """Return the address and the key from the options and the environment; register the secrets in both.
 
-    `model` is its full name (`openai:gpt-4o`), for the message.
+    `model` is the model's full name (`openai:gpt-4o`), for the error message.
 
     Raises:
         UsageError: no key in the environment, for the provider's own service.
@@ -118,7 +118,7 @@ def server_metadata(
 
 
 def options(provider: Provider, model: str, settings: ModelSettings) -> dict[str, Json]:
-    """Return the client's keyword arguments without address, key and limits, as sent and as in the manifest.
+    """Return the client's keyword arguments, as sent and as in the manifest, except address, key and limits.
 
     Raises:
         UsageError: an option or value that this provider (or this model) does not support.
@@ -174,8 +174,8 @@ SAMPLING_TEMPERATURE = 1.0  # Temperature that samples from the model's own dist
 def for_samples(settings: ModelSettings, name: str, *, temperature_told: bool) -> ModelSettings:
     """Return settings for asking a model `provider:name` several times for independent replies.
 
-    The temperature is 1 if none was given and the model has one. The run's seed is not sent to a server, which would
-    return the same reply to each request with one seed.
+    The temperature is 1 if the user gave none and the model has this option. The run's seed is not sent to a server,
+    which would return the same reply to each request with that seed.
     """
     spec, _, model = name.partition(":")
     provider = PROVIDERS.get(spec)

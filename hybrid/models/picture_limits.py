@@ -30,7 +30,8 @@ from hybrid.models.providers import PROVIDERS
 if TYPE_CHECKING:
     pass
 
-# Longest side to which a picture is enlarged to reach the shortest allowed side, in pixels; beyond that, it is padded.
+# A picture is enlarged until its shorter side reaches the minimum or its longer side reaches this number of pixels; in
+# the latter case, it is then padded.
 ENLARGED_PX: Final = 2048
 # Largest aspect ratio for processors that resize to multiples of a factor, such as that of Qwen-VL.
 RATIO_OF_RESIZING: Final = 200
@@ -56,7 +57,7 @@ class PictureLimits:
     most_request_bytes: int = 0
 
     def strictest(self, other: Mapping[str, Any]) -> PictureLimits:
-        """Combine these limits with others: the larger minimum, the smaller maximum."""
+        """Combine these limits with others: take the larger minimum and the smaller maximum."""
         merged: dict[str, int] = {}
         for name in self.__dataclass_fields__:
             values = [value for value in (getattr(self, name), other.get(name, 0)) if value]
@@ -82,7 +83,7 @@ class FittedSize:
 
 
 def limits_of(name: str | None, settings: ModelSettings, factor: int = 0) -> PictureLimits:
-    """Return the limits of a model `provider:name`; `factor` is that of its processor, 0 if unknown.
+    """Return the limits of a model `provider:name`; `factor` is its processor's resizing factor, 0 if unknown.
 
     Limits from `--model-arg image_limits` replace those of the tables.
     """

@@ -31,7 +31,7 @@ _MARK = {"type": "ephemeral"}
 
 
 def lane(base_url: str | None, call: CallKey) -> str | None:
-    """Return OpenAI's `prompt_cache_key`, equal for all calls for a prompt; None if the address is another server's."""
+    """Return OpenAI's `prompt_cache_key`, equal for all calls for a prompt; None for a server that is not OpenAI's."""
     if base_url is not None and urlsplit(base_url).hostname != OFFICIAL_HOST:
         return None
     # The hash need not be secret, but must be equal in every process.

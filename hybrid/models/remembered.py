@@ -25,7 +25,7 @@ FREE = frozenset({"replay"})  # Providers whose replies are free, immediate and 
 
 
 def remembering(model: ChatModel, log: ReplyLog) -> ChatModel:
-    """Return a model that saves every reply in the log when it arrives, and takes logged replies from there."""
+    """Return a model that saves every reply in the log when it arrives, and sends no request whose reply is there."""
     if model.provider in FREE:
         return model
     if isinstance(model, Listener):
@@ -48,7 +48,7 @@ class RememberedModel:
             self.likelihood = inner.likelihood
 
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
-        """Return the logged message for this call and conversation, else the inner model's, which is logged."""
+        """Return the logged message for this call and conversation, or ask the inner model and log its message."""
         sha256 = conversation_sha256(messages, self._tools_offered.specs(tools))
         if (data := self._log.find_reply(call, sha256)) is not None and (cached := message_from_json(data)) is not None:
             return replace(cached, reused=isinstance(data, ReusedReply))

@@ -47,7 +47,7 @@ Reader = Callable[[Path, bytes], Iterator[Recording]]
 
 
 def read_published(path: Path, data: bytes) -> Iterator[Recording]:
-    """Read a file of a benchmark's published outputs, in that benchmark's layout; without prompts."""
+    """Read a file of a benchmark's published outputs, in that benchmark's layout, which contains no prompts."""
     del data
     for _, benchmark in load_each("hybrid.benchmarks"):
         rows: Sequence[Any] | None = benchmark.recordings(path)
@@ -105,7 +105,7 @@ def readers(folder: Path) -> list[tuple[Path, Reader]]:
 
 
 def read_folder(folder: Path) -> tuple[dict[Place, Recording], dict[str, str]]:
-    """Read all recordings of a folder by place, and the sha256 of each file by name.
+    """Return all recordings of a folder by place, and the sha256 of each file by file name.
 
     Raises:
         UsageError: the folder does not exist or has no recordings.
@@ -170,7 +170,7 @@ class ReplayModel:
         """Return the recorded reply, verbatim; `messages` are ignored.
 
         Raises:
-            NotRecorded: tools are offered, there is no recording of this call, or it is of another prompt.
+            NotRecorded: tools are offered, there is no recording of this call, or the recording is of another prompt.
         """
         del messages
         if tools:

@@ -95,7 +95,7 @@ def mark_end(reply: AssistantMessage) -> AssistantMessage:
     A withheld reply gets a `refusal`, and a malformed call becomes an unreadable one, which is reported to the model.
 
     Raises:
-        BrokenOffError: the server failed in the middle of it.
+        BrokenOffError: the server failed in the middle of the reply.
     """
     end = reply.end
     if end is End.BROKEN_OFF:

@@ -1,8 +1,8 @@
-"""Tool calls for models without native ones: requested as text, and read from the text of any model.
+"""Tool calls for models without native tool calling: requested as text, and read from the text of any model.
 
     reply = with_calls(await model.chat(as_text(messages, tools), (), call), tools, messages)
 
-`--tool-calling text` requests them in this way. The tools are described at the end of the system message or, without
+`--tool-calling text` requests calls in this way. The tools are described at the end of the system message or, without
 one, before the question, so that the question stays next to the instructions for the answer, and all questions begin
 alike. A call is one fenced block, and results are sent as user messages:
 
@@ -78,7 +78,7 @@ def _type(node: Mapping[str, Any]) -> str:
         item = _type(node.get("items", {}))
         return f"({item})[]" if " | " in item else f"{item}[]"
     if "properties" in node:
-        # Coordinates belong together, so the schema does not list them as required.
+        # The schema lists no coordinate as required. Those of a box belong together, so none is marked as optional.
         required = [*node.get("required", ()), *(COORDINATES - {"x", "y"})]
         inner = [
             _field(name, field, required) + (f" /* {field['description']} */" if "description" in field else "")
@@ -119,7 +119,7 @@ def as_text(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]
 
 
 def _write_calls(message: AssistantMessage) -> str:
-    """Return the text of a reply, with its calls as blocks again."""
+    """Return the text of a reply, with its calls written as blocks again."""
     blocks = [message.text] if message.text else []
     for call in message.calls:
         args = {key: value for key, value in call.args.items() if key not in (IMAGE, IMAGES)}
@@ -152,7 +152,7 @@ def with_calls(
     """Return the reply with the calls that its text contains in any dialect; the same object if there are none.
 
     A reply with native calls is not searched, because its text may repeat them. `messages` are the conversation before
-    it, `turn` is the number of the model's call, which is part of the ids; `is_text_protocol` says that calls in
+    the reply. `turn` is the number of the model's call, which is part of the ids. `is_text_protocol` says that calls in
     text were requested, so they are not reported as unusual.
     """
     if reply.calls or reply.invalid or reply.unreadable is not None or reply.is_withheld:

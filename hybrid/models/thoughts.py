@@ -32,14 +32,14 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSwitch:
-    """Body keys that make a chat template keep thinking; `matches`: whether they are meant for this model or host."""
+    """Keys of a request's body that make a chat template keep thinking; `matches` if meant for this model or host."""
 
     body: Mapping[str, Json]
     matches: bool
 
 
 def thinking_switches(name: str, base_url: str | None) -> list[ThinkingSwitch]:
-    """Return the switches to try for a model `provider:name` at an address; those specific to it come first.
+    """Return the switches to try for a model `provider:name` at an address; those meant for this model come first.
 
     A switch specific to a host is not tried elsewhere, because other servers reject unknown keys.
     """

@@ -83,7 +83,7 @@ def spec(tool: Tool, *, full: bool = False) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _schema(args: type[Args]) -> dict[str, Any]:
-    """Return the cached schema of the arguments, not to be changed: building it takes a hundred times as long."""
+    """Return the schema of the arguments, cached because building it takes long; do not change the result."""
     return args.model_json_schema()
 
 
@@ -121,7 +121,7 @@ def _visible_schema(node: Any) -> Any:
 
 
 def _fields(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of an object, by name."""
+    """Return the properties of an object's schema by name, each in the reduced form of `_plain`."""
     fields: dict[str, Any] = {}
     for name, subschema in schema.get("properties", {}).items():
         node = subschema
@@ -169,7 +169,7 @@ def _bounds(node: Mapping[str, Any]) -> list[str]:
     """Describe the limits of a number, or of the number of items."""
     low, high = node.get("minimum", node.get("minItems")), node.get("maximum", node.get("maxItems"))
     if "items" in node and not low:
-        # As with text, a list that is too long is only reported when it is sent.
+        # As for texts, the maximum length is not stated: only the error for a list that is too long states it.
         return []
     edges = {"exclusiveMinimum": "above", "exclusiveMaximum": "below"}
     if all(key in node for key in edges):

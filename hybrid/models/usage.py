@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from hybrid.core.messages import TokenUsage
 
-# For each kind of count: the first parts of its names, and the names divided into their parts.
+# For each kind of count: the first parts of its names, and each name as a sequence of parts (keys of nested objects).
 Names = Mapping[str, tuple[frozenset[str], Sequence[Sequence[str]]]]
 
 WIRES: Final[Mapping[str, Names]] = {
@@ -83,18 +83,18 @@ def _is_outside(read: int, output_tokens: int, total: int | None, extra_tokens: 
 
 
 class _Finder:
-    """Reads counts by the names of one wire."""
+    """Finds counts under the names that one API uses."""
 
     def __init__(self, counts: Mapping[str, Any], names: Names) -> None:
         self._counts, self.names = counts, names
-        # Gateways that use OpenAI's names already include the cached tokens.
+        # Gateways that use OpenAI's names already include the cached tokens in the input tokens.
         self.beside_by_default = "prompt_tokens" not in counts
 
     def __call__(self, kind: str) -> int | None:
         """Return the first count of a kind that is present."""
         heads, paths = self.names.get(kind, _NO_NAMES)
         if heads.isdisjoint(self._counts):
-            # A reply only has the names of one provider, so most kinds of count end here.
+            # A reply contains only the names of one provider, so the search for most kinds of count ends here.
             return None
         for path in paths:
             if path[0] not in self._counts:
@@ -108,7 +108,7 @@ class _Finder:
 
 
 def _number(value: Any) -> int | None:
-    """Parse a count from 0 up; some gateways write it as text."""
+    """Return a count of at least 0, which some gateways write as text; None for any other value."""
     if type(value) is int:
         return value if value >= 0 else None
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}(?:\.0+)?", value.strip()):

@@ -45,7 +45,7 @@ def read_yaml(text: str) -> Any:
 
 
 class _Builder:
-    """Assembles the values of a document; each is added to the open collection."""
+    """Assembles the values of a document; each value is added to the innermost open collection."""
 
     def __init__(self) -> None:
         self.root: Any = None

@@ -21,7 +21,7 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Ablation:
-    """The offered tools and the runs that measure the effect of each; the first run offers all of them."""
+    """The offered tools, and the runs that measure the effect of each tool; the first run offers all tools."""
 
     tools_offered: tuple[str, ...]
     runs: tuple[PlannedRun, ...]

@@ -58,7 +58,7 @@ BLIND: Final = "blind model"
 TOOLLESS: Final = "calls that cannot be read"
 BLIND_TOOLS: Final = "pictures of tools not seen"
 UNORDERED: Final = "pictures out of order"
-# Reason why thinking is lost even with the picture inside the tool message, by the probe's result.
+# For each result of the probe, the reason why thinking is lost even with the picture inside the tool message.
 LOST_BY_SERVER: Final = {
     "lost": "its server, or its template, drops the thinking from every request",
     "unknown": "its server does not count the tokens that would show it",
@@ -86,7 +86,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         tell(f"note: {note}")
     sight: Mapping[str, Any] = {}
     if showing:
-        # Some servers accept one type of image files and drop another, so use the type of the questions' images.
+        # Some servers accept one type of image file and drop another, so use the type of the questions' images.
         kind = next((image.media_type for question in run.sound for image in question.images), PNG)
         sight = await _check(run, model, SIGHT, lambda chat: look(chat, store, kind))
         _refuse_blind(run, model.name, sight)
@@ -120,7 +120,10 @@ async def _ask_about_tools(
     sight: Mapping[str, Any],
     tell: Tell,
 ) -> ResolvedRun:
-    """Probe how the model calls tools and sees their pictures; return the run with the place of the pictures set."""
+    """Probe whether the model's calls can be read and whether it sees pictures of tools.
+
+    Returns the run with the setting that says where a request contains these pictures.
+    """
     tools, store = run.resources.dressed, run.service.store
     shows_pictures = any(solver in showing for solver in offering)
     conversation: list[Message] = []
@@ -208,7 +211,7 @@ def unseen(name: str, check: Mapping[str, Any]) -> str:
 
 
 def _thinking_notes(name: str, check: Mapping[str, Any]) -> Iterator[str]:
-    """Yield notes on the model's thinking before a picture of a tool, unless it is simply kept."""
+    """Yield notes on the model's thinking before a picture of a tool, unless it is kept without any switch."""
     if check.get("thinking") == "switched":
         yield f"note: {name}: its template keeps the thinking only with {json.dumps(check['switch'])}, which is sent"
     elif check.get("thinking") in ("lost", "unknown"):

@@ -42,7 +42,7 @@ _Below = tuple[Sequence[str], Sequence[str], Sequence[str]]
 
 
 def summed(parts: Iterable[Levels]) -> Levels:
-    """Return the sum of all parts."""
+    """Return the sums of the low, of the expected and of the high estimates."""
     low, expected, high = Spent(), Spent(), Spent()
     for lowest, usual, highest in parts:
         low, expected, high = low + lowest, expected + usual, high + highest
@@ -94,7 +94,7 @@ class CostEstimate:
     # The estimate for describing images, which happens once for all solvers; it counts images instead of questions.
     # None if no images are described.
     captions: SolverEstimate | None
-    # The required things that are missing, for which the run would be rejected.
+    # Required things that are missing; if there are any, the run would be rejected.
     missing: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -126,7 +126,7 @@ class ManyEstimate:
     """Calls, tokens and cost of several runs by name; each run has its own price."""
 
     runs: Mapping[str, CostEstimate]
-    # The folder of an ablation, whose tables have one solver per run.
+    # Folder of an ablation, in which each run has one solver; empty for other runs.
     ablation: str = ""
     # Notes about all runs.
     also: tuple[str, ...] = ()

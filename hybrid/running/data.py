@@ -139,12 +139,12 @@ def _folder(
     return folder, {"kind": "folder"}
 
 
-# Maximum subfolders to search for data that were not found in a folder.
+# Maximum number of subfolders to search for data that are not in the folder itself.
 MAX_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """Return a hint if a folder lacks a benchmark's data: a folder that has the data, or a benchmark that fits."""
+    """Return a hint if a folder lacks a benchmark's data: a subfolder with them, or the benchmark whose data it has."""
     if benchmark.accepts_file:
         # Look for tables in the folder and its subfolders, as in a custom data set.
         candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)
@@ -160,7 +160,7 @@ def _rather(benchmark: Benchmark, source: Source) -> str:
     for name, other in load_each("hybrid.benchmarks"):
         card = other.card
         looked_in = replace(source, split=card.splits[0], tasks=(), settings=card.resolve_settings({}))
-        # Ask a benchmark that searches subfolders only if there are tables, because a home folder may be given.
+        # If a benchmark searches subfolders, try it only if there are tables: the given folder may be a home folder.
         is_plausible = not other.searches_subfolders or any(
             any(source.folder.glob(form)) for form in ("*.parquet", "*/*.parquet")
         )
@@ -218,8 +218,8 @@ def questions(
 ) -> RecordedQuestions:
     """Return the questions in the order of the data; with a limit, that many base questions, round-robin over tasks.
 
-    Related questions (variants of one, a pair of images) are always taken together. Only as much data is read as the
-    limit needs, and questions are kept in a file next to the images, not in memory.
+    Related questions (variants of one question, or a pair of images) are always taken together. Only as much data is
+    read as the limit needs, and questions are kept in a file next to the images, not in memory.
 
     Args:
         benchmark: the benchmark of the questions.
@@ -262,7 +262,7 @@ def questions(
 
 
 def _with_clusters(questions: RecordedQuestions, clusters: Mapping[str, str], root: Path) -> RecordedQuestions:
-    """Return the questions with joined clusters for those that share pictures."""
+    """Give questions that share pictures the same cluster; return all questions."""
     clustered = QuestionSpool(root)
     for question in questions:
         clustered.add(replace(question, cluster=clusters.get(question.unit, question.cluster)))
@@ -341,7 +341,7 @@ def recorded_questions(
     return recorded if recorded and not wrong else None
 
 
-# Maximum unusable rows named in one message.
+# Maximum number of unusable rows that a message names.
 SHOWN_BROKEN = 5
 
 

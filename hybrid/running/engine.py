@@ -28,7 +28,7 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.session import AskSetup, Session
 from hybrid.solving.solver import Solver
 
-# Wall-clock time at monotonic time 0, in seconds, so that clock adjustments do not shift questions.
+# Wall-clock time at monotonic time 0, in seconds. Questions are timed by the monotonic clock, which is never adjusted.
 WALL_AT_ZERO = time.time() - time.monotonic()
 
 # Called with one line for the user about the run's folder or about workers.
@@ -36,10 +36,10 @@ Tell = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """Asks questions."""
+    """Asks the questions of a run."""
 
     async def ask(self, question: Question, solver: str) -> Attempt:
-        """Ask one question of one solver, under its name in the run.
+        """Ask one solver one question; `solver` is the solver's name in the run.
 
         Raises:
             Outage: the model or the tools could not be reached; the question stays open.
@@ -48,7 +48,7 @@ class Engine(Protocol):
         ...
 
 
-# Opens an engine for a run; model replies are saved in `RunReplies`, and lost workers reported by `Tell`.
+# Opens an engine for a run, which saves model replies in `RunReplies` and reports lost workers by `Tell`.
 Opener = Callable[[ResolvedRun, RunReplies, Tell], AbstractAsyncContextManager[Engine]]
 
 
@@ -66,16 +66,16 @@ class _LocalEngine:
 
 @asynccontextmanager
 async def local_engine(run: ResolvedRun, replies: RunReplies, tell: Tell) -> AsyncIterator[Engine]:
-    """Open the engine of this process; its model already saves its replies."""
+    """Open the engine of this process. It uses no `replies`, because the run's model saves its replies itself."""
     yield _LocalEngine(run)
 
 
 async def attempt_question(
     benchmark: Benchmark, resources: AskSetup, solver: Solver, question: Question, name: str = ""
 ) -> Attempt:
-    """Ask one question in the benchmark's dialogue with one solver, under its name in the run.
+    """Ask one solver one question, in the benchmark's dialogue; `name` is the solver's name in the run.
 
-    Raises `Outage`, or any error of a defect; then nothing is recorded.
+    Raises `Outage`, or the error that a defect causes; nothing is recorded then.
     """
     clock = resources.clock
     started = clock()
@@ -99,7 +99,7 @@ class Progress:
     failed: int = 0
     # Number of retried model requests of the finished questions.
     retries: int = 0
-    # Number of questions with each fault that has a remedy, by text of fault and remedy.
+    # Number of questions with each fault that has a remedy; a key is the text of the fault and of its remedy.
     faults: Mapping[str, int] = field(default_factory=dict)
     # Description of the batches that the solver waits for.
     waits: str = ""

@@ -41,7 +41,7 @@ CALL_TOKENS = 30
 SHORT_REPLIES: Mapping[Kind, int] = {Kind.CONTINUE: 1, Kind.VIEWS: 4, Kind.VIEW_PLAN: 40}
 # Mean tokens of 111 tool outputs of seven weight-free tools on generated questions, including image names.
 FINDING_TOKENS = 114
-# Pictures per tool output; those 111 outputs had 1.09 pictures on average, each as large as its source image.
+# Pictures per tool output; the 111 outputs of `FINDING_TOKENS` had 1.09 on average, each as large as its source image.
 PICTURES = 1
 # The prompts of a question's dialogues, one tuple for each way in which it may be answered.
 Dialogues = tuple[tuple[Prompt, ...], ...]
@@ -53,7 +53,7 @@ async def estimate(run: ResolvedRun) -> CostEstimate:
     Raises `UsageError` for a model that cannot be asked in batches.
     """
     refuse_unbatched(run)
-    # The offered tools: schemas, or with `--tool-calling text` the text that describes them.
+    # Tokens of the offered tools: of their schemas, or with `--tool-calling text` of the text that describes them.
     tools = run.resources.dressed
     as_text = run.config.model_settings.tool_calling == "text"
     tools_offered = (text_tokens(describe(tools)) if tools else 0) if as_text else tools_tokens(tools)
@@ -140,7 +140,7 @@ def _image_tokens(model: str, settings: ModelSettings, width: int, height: int) 
 
 
 async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
-    """Return the prompts of the dialogue for each choice as reply, in its shortest and in its longest course."""
+    """Return the prompts of a question's dialogues: the shortest and the longest one for each choice as the reply."""
     dialogues = []
     for place in range(max(1, len(question.choices))):
         for drawn_out in (False, True):
@@ -158,7 +158,7 @@ async def _dialogues(run: ResolvedRun, question: Question) -> Dialogues:
 
 
 def _made_up(prompt: Prompt, place: int, *, drawn_out: bool) -> str:
-    """Return a reply that every parser of this prompt reads; with `drawn_out`, it asks for all that can be shown."""
+    """Return a reply that every parser of this prompt reads; with `drawn_out`, the reply asks to see everything."""
     parts = [str(number) for number in range(1, len(prompt.choices) + 1)] if drawn_out else ["1"]
     match prompt.kind:
         case Kind.CONTINUE:
@@ -204,7 +204,7 @@ class _AskCounter:
         return low, usual.times(call_estimate.share) + low.times(1 - call_estimate.share), high
 
     def _call_path(self, prompt: Prompt, context: str, call_path: CallPath) -> Spent:
-        """Estimate one path: each call sends the fixed part, and on average half of what comes back between calls."""
+        """Estimate one path: each call sends a fixed part and, on average, half of what the calls and tools return."""
         if not call_path.calls:
             return Spent()
         if (self.config.model or "").startswith("replay:"):

@@ -76,7 +76,7 @@ def in_fork(steps: Generator[Any, None, None]) -> Generator[Any, None, None]:
             _ask(parent_end, child)
             yield value
     finally:
-        # Close first: the child checks for a closed socket as soon as it can be interrupted.
+        # Close the socket before the signal: the child checks for a closed socket as soon as it can be interrupted.
         parent_end.close()
         with suppress(ProcessLookupError, ChildProcessError):
             os.kill(child, signal.SIGINT)
@@ -130,7 +130,7 @@ def _serve(steps: Generator[Any, None, None], sock: socket.socket) -> None:
     with suppress(KeyboardInterrupt, ConnectionError), closing(steps):
         while sock.recv(len(HEAD)):
             signal.signal(signal.SIGINT, handler)
-            # An interrupt that arrived earlier has closed the socket.
+            # If an interrupt arrived earlier, the parent has closed the socket.
             result = _next_step(steps) if _open(sock) else None
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if result is None:

@@ -36,7 +36,7 @@ def sample_size(card: BenchmarkCard, tasks: int, limit: int | None) -> int:
 
 
 def mark_subfolders(folder: Path) -> None:
-    """Copy the mark of generated questions next to each of their files, so that a copied part keeps it."""
+    """Copy the mark of generated questions into each subfolder with files, so that copied subfolders keep the mark."""
     mark = (folder / MARKER).read_bytes()
     for subfolder in {path.parent for path in folder.rglob("*") if path.is_file()} - {folder}:
         write_atomic(subfolder / MARKER, mark)

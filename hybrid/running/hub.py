@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HUB = "hub"
 # Number of download attempts if the server fails; each attempt resumes where the previous one ended.
 ATTEMPTS = 4
-# Maximum files of a data set named in a message.
+# Maximum number of a data set's files that a message names.
 MAX_NAMED = 8
 
 

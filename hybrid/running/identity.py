@@ -1,4 +1,4 @@
-"""What a manifest says of a run: the identity of what it asks, and the commands that started or continued it.
+"""What a manifest states about a run: the identity of what it asks, and the commands that started or continued it.
 
 identity = resolved_identity(setup, benchmark, mounted, choice)
 invocation()    # Invocation(at="2026-11-23T14:05:09Z", command="hybrid run blink ...", commit="9189e78...")
@@ -104,7 +104,7 @@ def command_line(words: Sequence[str]) -> str:
 
 @cache
 def commit_of(project: Path) -> str | None:
-    """Return the commit of a clone, ending in `-dirty` if files differ; None without a clone or git."""
+    """Return the commit of a clone, ending in `-dirty` if tracked files were changed; None without a clone or git."""
     if not (project / ".git").exists():
         return None
     # Git hooks name another repository in the environment.

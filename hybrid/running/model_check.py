@@ -89,13 +89,13 @@ Probe = Callable[[], Awaitable["list[CheckRow]"]]
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One line: what was tested, the result, what it means for a run, and the options it requires."""
+    """One line of the check: what was tested, the result, its meaning for a run, and the options that it requires."""
 
     asked: str
     came: str
     means: str
     options: tuple[str, ...] = ()
-    # Whether a run without these options would be rejected.
+    # Whether a run without `options` would be rejected.
     refused: bool = False
 
 
@@ -117,7 +117,7 @@ class CheckedModel:
             pairs.pop(("--images", "concat"), None)
         limits = [value for name, value in pairs if name == "--model-arg" and value.startswith(IMAGE_LIMITS)]
         if len(limits) > 1:
-            # A single option takes all limits.
+            # All limits are given in a single option.
             pairs = {pair: None for pair in pairs if pair[1] not in limits}
             joined = ",".join(value.removeprefix(IMAGE_LIMITS) for value in limits)
             pairs["--model-arg", f"{IMAGE_LIMITS}{joined}"] = None
@@ -217,7 +217,7 @@ class _Check:
         try:
             reply = await self.say(PLAIN_TEXT)
         except HybridError as error:
-            # Advice that the error itself does not contain.
+            # Add advice that the error itself does not contain.
             advice, cause = "", error.__cause__
             if isinstance(cause, TimeoutError):
                 slow = f"silence for {self.settings.timeout_s:g} s"
@@ -242,7 +242,7 @@ class _Check:
         ]
         price = self.settings.price
         means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
-        # No price table is included (`hybrid.solving.budgets.cost_usd`), so a price is known only if given.
+        # hybrid has no price table (`hybrid.solving.budgets.cost_usd`), so a price is known only if the user gave one.
         price_text = "/".join(f"{amount:g}" for amount in (price.input_usd, price.output_usd)) if price else "not known"
         return [*rows, CheckRow("price", price_text, means)]
 
@@ -272,7 +272,7 @@ class _Check:
         late = {name for name, task in tasks.items() if task.cancelled()}
         rows = sees + [row for name, task in tasks.items() if name not in late for row in task.result()]
         rows += [CheckRow(name, f"no reply within {seconds:.0f} s", UNKNOWN) for name in late]
-        # These run last and alone, because a server may not recover from them.
+        # These probes run last and alone, because a server may not recover from them.
         try:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
                 rows += await _try("smallest picture", self.smallest)
@@ -327,7 +327,7 @@ class _Check:
         return [CheckRow("largest picture", refusals[-1], UNKNOWN)]
 
     async def smallest(self) -> list[CheckRow]:
-        """Find the shortest side and the largest side ratio accepted; processors refuse pictures beyond these."""
+        """Find the shortest accepted side and the largest accepted side ratio; processors refuse other pictures."""
         least, refusals = await self.first_taken([(side, (side, side)) for side in SMALL_SIDES])
         if least is None:
             return [CheckRow("smallest picture", refusals[-1], UNKNOWN)]
@@ -362,7 +362,7 @@ class _Check:
         return None, refusals
 
     async def history(self) -> list[CheckRow]:
-        """Test by prompt tokens whether the thinking, and the text next to a call, of earlier turns reach the model.
+        """Test by prompt tokens whether the model gets the thinking of earlier turns, and the text next to their calls.
 
         The conversation is made up, because a real reply may lack thinking or text.
         """

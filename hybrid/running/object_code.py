@@ -91,7 +91,7 @@ def _of_main(root: Any) -> Iterator[str]:
                 continue
             elif value.__module__ == MAIN:
                 waiting.append(value)
-            # These are helpers from the user's own files.
+            # This is a helper from one of the user's own files.
             elif _file(value.__module__) is not None and not is_installed(value):
                 yield from _of_file(value)
 

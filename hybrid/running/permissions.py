@@ -28,7 +28,8 @@ from hybrid.tool import BackendCard, Tool
 FACTS = tomllib.loads(Path(__file__).with_name("image_sets.toml").read_text("utf-8"))
 # Maps a collection to the collections from which it takes images.
 DRAWN_FROM: Final[Mapping[str, list[str]]] = FACTS["drawn_from"]
-# Collections crawled from the web, or never listed: they may contain any published picture; this was not checked.
+# Collections that were crawled from the web, or whose pictures were never listed. They may contain any published
+# picture; it was not checked whether they do.
 CRAWLED: Final = frozenset[str](FACTS["crawled"])
 
 # Reasons to label a run without rejecting it.
@@ -108,7 +109,7 @@ def check(caveats: Sequence[Caveat], allowed: Collection[str]) -> tuple[str, ...
 
 
 def origins(name: str) -> frozenset[str]:
-    """Return the collection and all that it took images from, recursively; for an unknown name, only that name."""
+    """Return the collection and, recursively, those from which it took images; for an unknown name, only that name."""
     collections: set[str] = set()
     waiting = [canonical(name)]
     while waiting:
@@ -120,7 +121,7 @@ def origins(name: str) -> frozenset[str]:
 
 
 def shared(name: str, other: str) -> frozenset[str]:
-    """Return the collections from which both take images, each itself included; empty if they share no known one."""
+    """Return the common origins of two collections, each of which is also its own origin; empty if none is known."""
     return origins(name) & origins(other)
 
 

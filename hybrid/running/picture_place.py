@@ -3,9 +3,9 @@
     found = await find_place(probe, conversation, tools)     # ToolPicture("sees", ..., place="inside", thinking="kept")
     settings = with_place(settings, found)                   # for `AdoptsSettings.adopt`
 
-A picture after the tool message is a user message, and the templates of Qwen3.5, GLM-4.6, Gemma 4 and others drop all
-thinking before the last user message. So for a model that thinks, the picture is first tried inside the tool message.
-If it is not seen there, a template switch is tried, and the number of prompt tokens shows whether it works.
+A picture after the tool message is sent as a user message, and the templates of Qwen3.5, GLM-4.6, Gemma 4 and others
+drop all thinking before the last user message. So for a model that thinks, the picture is first tried inside the tool
+message. If it is not seen there, a template switch is tried, and the number of prompt tokens shows whether it works.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PlaceProbe:
         )
 
     async def tokens(self, conversation: Sequence[Message], tools: Sequence[Tool], number: str | None) -> int:
-        """Return the prompt tokens with the results of the last reply; 0 if the server reports none."""
+        """Add results to the calls of the last reply, and return the number of prompt tokens; 0 if not reported."""
         reply = conversation[-1]
         assert isinstance(reply, AssistantMessage)  # noqa: S101 - the model has made a call
         sent = [*conversation, *result_messages(reply, self.store, number)]
@@ -97,7 +97,7 @@ async def find_place(probe: PlaceProbe, conversation: Sequence[Message], tools: 
             # Mistral's servers reject a user message directly after a tool message.
             if not thinks and may_choose and (seen := await _look_inside(probe, conversation, tools)) is not None:
                 return ToolPicture(seen.verdict, seen.said, seen.input_tokens, seen.without_image, "inside")
-            # Test without the picture; this raises if the picture is not the reason.
+            # Repeat the request without the picture; this raises an error if the picture is not the reason.
             await probe.tokens(conversation, tools, None)
             return ToolPicture("refused", words, place=place)
         result = ToolPicture(sight.verdict, sight.said, sight.input_tokens, sight.without_image, place)
@@ -161,6 +161,6 @@ def _address(probe: PlaceProbe) -> str | None:
 
 
 def with_place(settings: ModelSettings, facts: Mapping[str, Any]) -> ModelSettings:
-    """Return the settings with the probe's result, in the form of the manifest."""
+    """Return the settings with the probe's result, which is given in the form of the manifest."""
     inside, switch = facts.get("place") == "inside", facts.get("switch") or {}
     return replace(settings, results_inside=inside, thinking_switch=switch)

@@ -52,7 +52,7 @@ ORDER_PROBE: Final = "order-probe"
 
 PROBE_TEXT: Final = "Which number is written in the picture? Write its digits and nothing else."
 PROBE_NUMBER: Final = "7306"
-# Shown if the first number was not read.
+# Number that is shown if the model did not read the first one.
 SECOND_NUMBER: Final = "4915"
 PROBE_SIZE: Final = (448, 224)
 ORDER_TEXT: Final = "Each picture shows a number. Write the numbers in the order of the pictures and nothing else."
@@ -96,7 +96,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class ToolPicture:
-    """Whether a picture in a tool's result is seen, its place in the request, and the fate of thinking.
+    """Whether a picture in a tool's result is seen, its place in the request, and whether thinking is kept.
 
     The verdict is "refused" if the server accepts the request only without the picture; `said` is then its message.
     `place` is inside the tool message or in a user message after it. `thinking` is "none" for a model without thinking,
@@ -116,7 +116,7 @@ class ToolPicture:
 class PictureOrder:
     """The order in which the model reads the numbers in `count` pictures of one message, and its reply.
 
-    The verdict is "refused" if the server does not take so many; `said` is then its message.
+    The verdict is "refused" if the server does not accept so many pictures; `said` is then its message.
     """
 
     verdict: Literal["in order", "out of order", "missing", "refused", "unknown"]
@@ -233,7 +233,7 @@ async def see_order(chat: Chat, store: ImageStore, count: int) -> PictureOrder:
 
 
 def _same_place_is_missing(presented: Sequence[Sequence[str]], orders: Sequence[Sequence[str]]) -> bool:
-    """Return whether replies lack the same positions but different numbers: a server dropped these pictures.
+    """Return whether two replies lack the same positions but different numbers: the server dropped these pictures.
 
     A model that cannot read a number misses that number instead.
     """
@@ -317,7 +317,7 @@ async def frame_of(chat: Chat, store: ImageStore, sent_pixels: int | None = None
 
 
 def read_frame(text: str, sent_pixels: int | None = None) -> CoordinateSystem:
-    """Return the frame in which a reply to `FRAME_TEXT` names the target, sent at up to `sent_pixels`.
+    """Return the frame in which a reply to `FRAME_TEXT` names the target; the picture had at most `sent_pixels` pixels.
 
     Raises:
         UsageError: the reply has no two numbers, or a point that no frame puts near the target.

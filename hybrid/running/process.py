@@ -1,4 +1,4 @@
-"""What the process of a run needs of the system: signals that end it in an orderly way, and enough open files.
+"""What the process of a run needs from the system: signals that end it in an orderly way, and enough open files.
 
     asyncio.run(until_signal(work))     # raises `Interrupted`, with the signal, after `work` has been cancelled
 
@@ -52,7 +52,7 @@ class Interrupted(HybridError):
 
 
 async def until_signal(work: Coroutine[Any, Any, T], grace_s: float = GRACE_S) -> T:
-    """Return the result of `work`, in the main thread. A signal cancels it once the replies in flight have arrived.
+    """Run `work` in the main thread and return its result. A signal cancels it once the replies in flight have arrived.
 
     Raises:
         Interrupted: a signal came, and `work` has ended.
@@ -129,7 +129,7 @@ def allow_open_files(concurrency: int, tell: Callable[[str], None]) -> None:
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     limit = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-    # macOS rejects values up to its reported hard limit.
+    # macOS may reject a value although it does not exceed the reported hard limit.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         soft = limit

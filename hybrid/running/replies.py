@@ -1,8 +1,8 @@
 """`RUN/replies.jsonl`: model replies to unfinished questions, and captions, each saved as soon as it arrives.
 
     log = RunReplies(path, finished)            # finished ids by solver: their replies are no longer needed
-    log.keep(call, request_sha256, reply)       # from any thread; a kill after the return does not lose it
-    log.find_reply(call, request_sha256)        # in the next run: the same bytes
+    log.keep(call, request_sha256, reply)       # from any thread; once it returns, a kill does not lose the reply
+    log.find_reply(call, request_sha256)        # in the next command: the same bytes
     log.close(finished)                         # removes the file if nothing in it is needed any more
 
 A line of a reply is {solver, question, ask, call, request_sha256, text or base64}, with `text` if the reply is UTF-8.
@@ -63,13 +63,13 @@ class RunReplies:
         self.failed: OSError | None = None
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """Return the saved reply of an earlier run to this request of this call, or None."""
+        """Return the reply to this request of this call that an earlier command saved, or None."""
         # Lines of the file do not contain the call's prompt, so the key must not contain it.
         key = CallKey(call.question, call.ask, call.call, solver=call.solver)
         return self._known.get((key, request_sha256))
 
     def earlier(self) -> Iterator[tuple[CallKey, str, bytes]]:
-        """Yield the replies of earlier runs to open questions: the call, the sha256 of its request, the reply."""
+        """Yield what earlier commands saved for open questions: the call, the sha256 of its request, the reply."""
         for (call, request_sha256), reply in self._known.items():
             yield call, request_sha256, reply
 
@@ -98,7 +98,7 @@ class RunReplies:
         self._journal.sync()
 
     def close(self, finished: Finished | None = None) -> None:
-        """Close the file; keep only the captions if `finished` shows that no reply is needed any more, else all."""
+        """Close the file. If `finished` shows that no reply is needed any more, keep only the captions."""
         self._journal.close()
         if finished is None or any(not ids <= set(finished(solver)) for solver, ids in self._open.items()):
             return
@@ -107,12 +107,12 @@ class RunReplies:
 
 
 def read_captions(path: Path) -> Iterator[Caption]:
-    """Return the captions in a file of replies. Raises `OSError` if it cannot be read."""
+    """Return the captions in a file of replies. Raises `OSError` if the file cannot be read."""
     return (record for _, record in _read_replies(path) if isinstance(record, Caption))
 
 
 def _compacted(path: Path, finished: Finished) -> list[_Kept]:
-    """Return the lines that are still needed, rewriting the file if it has others."""
+    """Return the content of the lines that are still needed, and remove all other lines from the file."""
     ids = cache(finished)
     needed = [
         (line, record)

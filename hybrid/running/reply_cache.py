@@ -65,7 +65,7 @@ class ReusingLog:
         self.failed: OSError | None = None
 
     def find_reply(self, call: CallKey, request_sha256: str) -> bytes | None:
-        """Return the reply that this run has already paid for, else that of an earlier run as a `ReusedReply`."""
+        """Return the reply that this run has already paid for, else the reply of an earlier run as a `ReusedReply`."""
         if (reply := self._log.find_reply(call, request_sha256)) is not None:
             return reply
         cached = self._cache.find(call, request_sha256) if _is_solver_call(call) else None
@@ -73,7 +73,7 @@ class ReusingLog:
 
     def keep(self, call: CallKey, request_sha256: str, reply: bytes) -> None:
         """Save a reply in the run, and for later runs. Raises `OSError` if the run's own file cannot be written."""
-        # If the cache is full or not writable, later runs must ask again, but this run is not affected.
+        # If the cache cannot be written, later runs must ask again, but this run is not affected.
         try:
             if _is_solver_call(call):
                 self._cache.keep(call, request_sha256, reply)

@@ -85,7 +85,7 @@ class ResolvedRun:
 
     @property
     def service(self) -> CachedTools:
-        """The service that runs its tools."""
+        """The service that runs the tools."""
         return self.resources.control.service
 
     @property
@@ -116,7 +116,7 @@ def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> Res
 
 
 def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
-    """Resolve everything that can be resolved without asking.
+    """Resolve everything that can be resolved without asking a model.
 
     With `dry`, an unavailable model or device is listed in `missing` instead of raising. With `forks`, another process
     reads the data if the platform permits.
@@ -134,7 +134,7 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
     model, captioner = open_models(config, store, missing if dry else None)
     models_known = not missing
     context = NOTHING if config.context is None else read_supplied(config.context)
-    # With another engine, the cluster's nodes have the devices.
+    # Another engine uses the devices of the cluster's nodes, which are not checked here.
     if config.engine == LOCAL:
         with _collecting_refusals(missing if dry else None):
             refuse_absent(config.service.device)
@@ -169,7 +169,7 @@ def _prepare(config: RunConfig, *, dry: bool, forks: bool) -> ResolvedRun:
 def _routes(benchmark: Benchmark, source: Source) -> frozenset[str] | None:
     """Return the routes of a run's questions, None if unknown. Tools for other routes are not needed.
 
-    A task is also a route, unless only the project has a rule under it (`RuleTable.rules_for`).
+    A task is also a route, unless only the project itself has rules for it (`RuleTable.rules_for`).
     """
     if (routes := benchmark.routes(source)) is None:
         return None
@@ -231,7 +231,7 @@ def _check_options(config: RunConfig) -> None:
 
 
 def offered_tools(config: RunConfig) -> ToolsInUse:
-    """Return the tools of a run without its data and model: the offered tools and their backends.
+    """Return the tools that a run offers and their backends, without reading its data or opening its model.
 
     Raises the `UsageError`s that `prepare` raises for solvers, tools and weights.
     """
@@ -269,7 +269,7 @@ def open_models(
 ) -> tuple[ChatModel | None, ChatModel | None]:
     """Return the requested model and captioner; each is None if it was not requested or is listed in `missing`.
 
-    The model is opened even if these solvers do not ask it, because the run may be extended by a solver that does.
+    The model is opened even if no solver of the run asks it, because the run may be extended by a solver that does.
     """
     model = captioner = None
     if config.model is not None:
@@ -282,7 +282,7 @@ def open_models(
 
 
 def _without_text(config: RunConfig, context: SuppliedTexts, question_set: RecordedQuestions) -> tuple[str, ...]:
-    """Return the questions without a supplied text. Raises `UsageError` if there are some and this is not allowed."""
+    """Return the ids of questions without a supplied text. Raises `UsageError` if there are some, unless allowed."""
     if config.context is None:
         return ()
     ids = [question.id for question in question_set.sound]
@@ -295,7 +295,7 @@ def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Recor
 
 
 def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, model: ChatModel | None) -> None:
-    """Raise `UsageError` if replies would be requested in one form and parsed in another, or cannot be given."""
+    """Raise `UsageError` if replies would not be parsed in the requested form, or if the model cannot give them."""
     card = benchmark.card
     for key, value in card.official_settings.items():
         if config.sends_format_line and mounted.source.settings.get(key) == value:
@@ -317,7 +317,7 @@ def _check_protocol(config: RunConfig, benchmark: Benchmark, mounted: Mounted, m
 
 
 def oracle_of(benchmark: Benchmark, question_of: Callable[[str], AnyQuestion]) -> Oracle:
-    """Return a function that gives a perfect tool's knowledge about a question, by its id."""
+    """Return a function that maps a question's id and a prompt to what a perfect tool would report."""
 
     def perfect(identity: str, prompt: Prompt) -> OracleWords:
         question = question_of(identity)
@@ -366,7 +366,7 @@ def _check_wording(config: RunConfig, tools: ToolsInUse) -> None:
 
 
 def _permitted(config: RunConfig, benchmark: Benchmark, mounted: Mounted, tools: ToolsInUse) -> tuple[str, ...]:
-    """Return labels for what `--allow` and `--unchecked-weights` admit. Raises `UsageError` for anything else."""
+    """Return labels for what `--allow` and `--unchecked-weights` admit; raise `UsageError` for the rest."""
     # Generated questions overlap with no training data.
     sources = () if mounted.is_sample else benchmark.card.sources_of(mounted.source.tasks)
     caveats = permissions.closed(tuple(tools.tools.values()), tools.backends, config.service.weights, sources)

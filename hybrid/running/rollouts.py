@@ -33,9 +33,9 @@ from hybrid.solving.session import AskSetup
 from hybrid.solving.styles import style_of
 
 KEY: Final = "OPENAI_API_KEY"
-# Placeholder options of the model; no request is sent before a question is answered.
+# Placeholder options: `answer` is given the real model, and no request is sent before that.
 UNKNOWN: Final = ("--model", "openai:unknown", "--base-url", "http://127.0.0.1:9/v1")
-# Kinds whose score is several measures instead of one number.
+# Kinds of questions whose score is several measures instead of one number.
 UNREWARDED: Final = frozenset({Kind.SCANPATH})
 
 

@@ -1,8 +1,8 @@
 """Asks every question, saves the answers, and continues where an earlier run stopped.
 
-`resolve.prepare` resolves a run; `run_until_complete` asks it. A question is recorded when its dialogue is finished; an
-outage or a crash leaves it open, and the same command resumes it. A model's replies to open questions are saved too
-(`replies.py`), so that they need not be requested again.
+`resolve.prepare` resolves a run; `run_until_complete` asks its questions. A question is recorded when its dialogue is
+finished; an outage or a crash leaves it open, and the same command resumes it. A model's replies to open questions are
+saved too (`replies.py`), so that they need not be requested again.
 """
 
 from __future__ import annotations

@@ -69,9 +69,9 @@ TOOL_SERVER = "tool_server"
 # Other manifest keys that are kept from earlier commands.
 CARRIED = ("options", "notices", "reused_replies", TOOL_SERVER)
 
-# Maximum changed questions named in a message.
+# Maximum number of changed questions that a message names.
 SHOWN_OTHERS = 10
-# Matches an image in a question's line.
+# Matches the hash of an image in a question's line.
 _IMAGE = re.compile(rb'"sha256":"([0-9a-f]{64})"')
 
 
@@ -167,7 +167,7 @@ def _refuse_other(run: ResolvedRun, manifest: Mapping[str, Any], solvers: Mappin
     changes = difference(manifest["identity"], dict(run.identity))
     same_solvers = {name: facts for name, facts in solvers.items() if name in manifest["solvers"]}
     changes += difference({name: manifest["solvers"][name] for name in same_solvers}, same_solvers, "solver ")
-    # Only the data files differ.
+    # Whether only the data files differ.
     grown = len(changes) == 1 and changes[0].startswith("data.sha256: ")
     if changes and not grown:
         raise UsageError(
@@ -239,7 +239,6 @@ def _taken_up(
         progress = SolverProgress(set(recorded.by_id), recorded.index.measure, recorded.index.same)
         if run.solvers[name].needs_model:
             progress.answered_by.update(_models_before(recorded, old_counts.get(name)))
-        # Missing answers can be requested again.
         if recorded.index.unreadable or recorded.index.missing:
             measure = run.folder.measure(attempts_of(name))
             progress = replace(progress, measure=measure, sound=True)
@@ -422,10 +421,11 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     if solver.believes_cards:
         facts["reliability"] = run.tools.reliability(name)
     joint = run.resources.joint
-    # Recorded only if it differs from the default, so that default runs keep their facts.
+    # How pictures are joined is recorded only if it differs from the default, so that default runs keep their facts.
     if solver.needs_model and (solver.images or run.config.images) == "concat" and joint != OUR_JOINT:
         facts["joint"] = {"gap_px": joint.gap_px, "rgb": list(joint.rgb), "at": joint.at}
-    # Recorded only if there are such tools, so that other runs keep the same facts as before the option existed.
+    # The order of rules is recorded only if tools share a route, so that other runs keep the facts that they had before
+    # the option existed.
     if order := [tool for tool in run.tools.rule_order if tool in tools]:
         facts["rule_order"] = list(order)
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:

@@ -6,7 +6,7 @@
     in_use.metadata("arbiter")            # {"depth": {"backend": "classical:...", "code": "..."}, ...}
 
 A solver calls the offered tools, if it offers any, and those that it requires (`Solver.required_tools`); each of these
-tools calls the tools that it needs itself. No other tool is imported, hashed or checked. The manifest records tools per
+tools calls the tools that it needs. No other tool is imported, hashed or checked. The manifest records tools per
 solver, so a tool may change, be added or be removed without changing the runs of solvers that never call it.
 """
 
@@ -56,7 +56,7 @@ class ToolChoice:
     """The tools that a configuration offers to a model, by name and in order."""
 
     tools_offered: tuple[str, ...] = ()
-    # The tools that the user named; others that cannot answer are left out without an error.
+    # The tools that the user named. Other tools are left out without an error if they cannot answer.
     named: tuple[str, ...] = ()
     # The tools of external MCP servers, offered or not.
     foreign: ForeignTools = field(default_factory=ForeignTools)
@@ -68,7 +68,7 @@ class ToolChoice:
 class ToolsInUse:
     """Tools by solver, and their backends."""
 
-    # Offered to a model; empty if no solver offers tools.
+    # The tools offered to a model; empty if no solver offers tools.
     tools_offered: tuple[Tool, ...]
     # Every tool that may be called, by name.
     tools: Mapping[str, Tool]
@@ -85,7 +85,7 @@ class ToolsInUse:
     notes: tuple[str, ...] = ()
     # The tools passed in by Python code, called or not.
     objects: Mapping[str, Tool] = field(default_factory=dict)
-    # External tools whose rules share a route, in the order in which they are used.
+    # External tools whose rules share a route, in the order in which these rules are used.
     rule_order: tuple[str, ...] = ()
 
     @property
@@ -98,7 +98,7 @@ class ToolsInUse:
         return {name: {"backend": self.backends[name], "code": self._code(name)} for name in self.by_solver[solver]}
 
     def reliability(self, solver: str) -> dict[str, Json]:
-        """Return how often answers of a solver's tools were right, from their cards, and on which data."""
+        """Return how often the answers of a solver's tools were right, and on which data, as the cards state."""
         return {
             tool.card.name: {
                 "bins": [[bin_.confidence, bin_.right, bin_.n] for bin_ in card.reliability],

@@ -63,7 +63,7 @@ def _count_calls(usage: Usage | None) -> dict[str, Json]:
 
 @dataclass(frozen=True)
 class AblatedRun:
-    """One run of an ablation, its solver named after the tools offered (`without depth`)."""
+    """One run of an ablation; its solver is named after the tools offered (`without depth`)."""
 
     planned: PlannedRun
     scored: Scored
@@ -76,7 +76,7 @@ class AblatedRun:
 
 @dataclass(frozen=True, repr=False)
 class AblationReport(Report):
-    """The runs of an ablation, all tools first."""
+    """The runs of an ablation; the run with all tools comes first."""
 
     folder: Path
     # The solver's name on the command line, the same in all runs.
@@ -106,7 +106,7 @@ class AblationReport(Report):
 
     @cached_property
     def against_none(self) -> ComparisonReport | None:
-        """Each run with one tool, compared with the run without tools; None if there is no such run of either kind."""
+        """Each run with one tool, compared with the run without tools; None if either kind of run is missing."""
         none = [run for run in self.runs if run.planned.name == NONE]
         alone = [run for run in self.runs if len(run.tools_offered) == 1 and run is not self.full]
         return self._against(none[0], alone) if none and alone else None
@@ -130,7 +130,7 @@ class AblationReport(Report):
         return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the tables: each ablated run against all tools, with conclusion; then single tools against none."""
+        """Return the tables: first each run against all tools, with the conclusion; then single tools against none."""
         tables = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(tables[0], notes=(*self.conclusion(), *tables[0].notes))
         return (first, *tables[1:])
@@ -150,10 +150,10 @@ class AblationReport(Report):
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
-        """Rows of both comparisons, without the second comparison's duplicates.
+        """Rows of `against_full`, followed by those rows of `against_none` that `against_full` does not have.
 
-        Differences are adjusted as in the tables: the headline metric within each comparison (tools left out, or added
-        to none), the other metrics, and the tasks of each pair.
+        P values are adjusted as in the tables, with separate families for the headline metric of each comparison (tools
+        left out, or added to none), for the other metrics, and for the tasks of each pair.
         """
         section_results = (result for report in self.comparisons for result in results(report.comparison, SECTIONS))
         rows = dict.fromkeys(replace(row, p_holm=None) for result in section_results for row in result.rows)
@@ -170,7 +170,7 @@ class AblationReport(Report):
         return [asdict(row) for row in self.results]
 
     def as_json(self) -> dict[str, Json]:
-        """Return every run, the rows of both comparisons, and the conclusions in words."""
+        """Return every run, the rows of the comparisons (`results`), and the conclusions in words."""
         return {
             "head": list(head_of([run.scored for run in self.runs])),
             "ablation": str(self.folder),
@@ -195,7 +195,7 @@ class AblationReport(Report):
         }
 
     def conclusion(self) -> tuple[str, ...]:
-        """Return sentences that say which effects were shown and which were not."""
+        """Return sentences that say which effects are significant and which are not."""
         waiting = {run.scored.solver: run.scored.open for run in self.runs if run.scored.open}
         compared = len(self.runs) > 1
         has_calls = any(run.scored.usage is None or run.scored.usage.tool_calls for run in self.runs)
@@ -214,7 +214,7 @@ class AblationReport(Report):
         )
 
     def _differences(self, reference: str) -> list[Result]:
-        """Return the paired differences of the headline metric, over all tasks, from a reference run."""
+        """Return each run's paired difference from a reference run, by the headline metric over all tasks."""
         key = ("differences", "difference", "", self.metric, reference, False)
         return [
             row for row in self.results if (row.section, row.quantity, row.group, row.metric, row.a, row.detail) == key
@@ -244,7 +244,7 @@ class AblationReport(Report):
     def _on_each(
         self, rows: Sequence[tuple[str, Result]], opening: str, nothing: str, idle: Collection[str] = ()
     ) -> list[str]:
-        """Return a sentence for each significant difference and one for the rest; `idle` tools were never called."""
+        """Return a sentence for each significant difference, and one for all others; `idle` tools were never called."""
         family = self._differences(rows[0][1].a) if rows else []
         tested = sorted(
             ((tool, row) for tool, row in rows if row.p_holm is not None), key=lambda pair: pair[1].value or 0
@@ -263,8 +263,8 @@ class AblationReport(Report):
                 several = f"Of the other {len(open_)} none changes"
                 nothing = several if len(open_) > 1 else "The other one does not change"
             differences = "; ".join(f"{tool} {_estimate(row)}{never[tool]}" for tool, row in open_)
-            # The smallest difference of one tool that would have been shown: half of its interval, widened by the
-            # adjustment.
+            # The smallest difference of one tool that would have been significant: half the width of its interval,
+            # widened by the adjustment for several tests.
             tests = sum(row.p_holm is not None for row in family)
             wider = NormalDist().inv_cdf(1 - LEVEL / 2 / tests) / NormalDist().inv_cdf(1 - LEVEL / 2)
             ends = (row.interval for _, row in open_ if row.interval is not None)

@@ -1,4 +1,4 @@
-"""What statistics need of each recorded attempt, so that its line is parsed once per run, and its tool calls.
+"""The tool calls and other facts that statistics need of a recorded attempt, cached so that its line is parsed once.
 
     attempt = read_attempt(recorded, "q7")       # the whole attempt; its facts for statistics stay in memory
     facts_of(recorded, "q7").asks.usages         # without reading the line again
@@ -48,12 +48,12 @@ class AttemptFacts:
     """Facts of one attempt."""
 
     asks: AskFacts
-    # The tools of the calls without a fault.
+    # The tool of each call that ended without a fault.
     answered: tuple[str, ...]
     faulted: tuple[FaultedStep, ...]
     # How replies ended, if not normally: kind and finish reason.
     ends: tuple[tuple[str, str], ...]
-    # Confidence, 0..1, of the specialists' last answer; None without a usable one.
+    # Confidence, 0..1, of the specialists' last answer; None if it is missing or unusable.
     confidence: float | None
 
     @property
@@ -74,7 +74,7 @@ def read_attempt(recorded: Recorded, identity: str) -> Attempt:
 
 
 def known_facts(recorded: Recorded, identity: str) -> AttemptFacts | None:
-    """Return the facts of an attempt if it was read before."""
+    """Return the facts of an attempt that was read before; None for any other attempt."""
     return None if recorded.index.file is None else _FACTS.get(recorded.index.file, {}).get(identity)
 
 
@@ -87,7 +87,7 @@ def facts_of(recorded: Recorded, identity: str) -> AttemptFacts:
 
 
 def asks_of(recorded: Recorded, identity: str, *, parse_steps: bool = True) -> AskFacts:
-    """Return the cost and time of an attempt, even if only its steps cannot be read. Raises as `facts_of`.
+    """Return the cost and time of an attempt, even if its steps are unreadable. Raises what `facts_of` raises.
 
     Parse the steps if later statistics need them; without them an attempt takes a quarter of the time.
     """
@@ -180,7 +180,7 @@ def calls_of(exchange: Exchange) -> tuple[TracedCall, ...]:
 
 
 def unchanged_outputs(folder: RunFolder, solver: str) -> tuple[int, int]:
-    """Return how many tool outputs of a run with paraphrased output kept their words, and how many have a text.
+    """Return how many tool outputs of a run with paraphrased output kept their wording, and how many have text.
 
     Raises `DataError` if a trace cannot be read. Older versions did not mark such outputs, so their runs count none.
     """
@@ -196,7 +196,7 @@ def lacks_pictures(folder: RunFolder, solver: str) -> bool:
 
 
 def questions_with_pictures(folder: RunFolder, solver: str) -> frozenset[str]:
-    """Return the ids of the questions that have tool output, with a picture in every output."""
+    """Return the ids of the questions that have tool output and whose tool outputs all contain a picture."""
     return frozenset(name for name, outputs in _picture_flags(folder, solver) if outputs and all(outputs))
 
 

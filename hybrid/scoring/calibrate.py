@@ -1,10 +1,10 @@
-"""The measured reliability of each tool and of the MLLM, per route, with folds: `hybrid calibrate RUN -o trust.json`.
+"""Measure the reliability of each tool and of the MLLM on each route, in folds: `hybrid calibrate RUN -o trust.json`.
 
 Every specialist answer of a finished run is scored as if it were the reply to its prompt; scores of the MLLM alone are
 counted too, if the run includes it. For each tool and route, the file stores the sum of the scores and the mean
 log-odds that the tool states for its answers. It also stores a slope: how strongly a deviation from that mean predicts
 whether the tool or the MLLM is right where they disagree. A graded answer that is neither right nor wrong (a scanpath)
-counts by the benchmark's leading metric. Prompts of another kind than the question, such as ActiView's prompts about
+counts by the benchmark's headline metric. Prompts of another kind than the question, such as ActiView's prompts about
 parts of a picture, have no score.
 
 Questions are assigned to folds by a hash of their cluster; fold k of the file holds counts from all other folds. A run
@@ -56,8 +56,8 @@ MODEL_SOLVER = "mllm"
 # The setting of `--tool-output` under which tools return their real output.
 REAL = "real"
 OPTIONS = ScoreOptions(unanswered="wrong")
-# The rule for unanswered questions that `hybrid score` saves. For the MLLM it does not matter, because only its answers
-# count.
+# The rule for unanswered questions that `hybrid score` saves. The rule does not matter for the MLLM, because only its
+# answers count.
 AS_TABLES = ScoreOptions(unanswered="guess")
 
 
@@ -113,7 +113,7 @@ def cases(folder: RunFolder) -> tuple[CountedAnswer, ...]:
 
 
 def worth(benchmark: Benchmark, score: Score) -> float | None:
-    """Return an answer's score, 0..1: right or wrong, else the first leading metric that the answer has.
+    """Return an answer's score, 0..1: 1 or 0 by its verdict, else the first headline metric that the answer has.
 
     Returns None if the answer has neither a verdict nor such a metric.
     """
@@ -142,7 +142,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
                 str(specialist_answer["backend"]),
                 float(specialist_answer["confidence"]),
             )
-            # The arbiter uses this value before any measurement.
+            # Before any measurement, the arbiter uses the confidence that follows from these facts.
             stated, on_card = (
                 None if prompt.kind is Kind.SCANPATH else confidence,
                 specialist_answer.get("on_card") is True,
@@ -156,7 +156,7 @@ def _cases(benchmark: Benchmark, question: Question, attempt: Attempt, exchange:
 
 
 def _tool(name: str) -> Tool:
-    """Return the tool that gave an answer. Raises `UsageError` with advice if only Python code had the tool."""
+    """Return the tool that gave an answer. Raises `UsageError` with advice if it existed only in Python."""
     try:
         tool: Tool = load("tools", name)
     except UsageError as error:
@@ -246,7 +246,7 @@ def measured(manifest: Mapping[str, Any], answers: Sequence[CountedAnswer]) -> M
     """
     identity, solvers = manifest["identity"], manifest["solvers"].values()
     tool_backends = {case.key[:2] for case in answers}
-    # Tools whose output these tools use are included.
+    # Also include every tool whose output another included tool uses.
     relied, waiting = set[str](), {tool for tool, _ in tool_backends - {MODEL}}
     while waiting:
         relied |= waiting
@@ -318,7 +318,7 @@ def _slopes(contests: Sequence[Contest]) -> dict[tuple[str, str], float]:
             for rates, deviations, won, weight in (contest for contest in contests if name in contest[1]):
                 p = probability(rates + sum(slopes[other] * y for other, y in deviations.items()))
                 up += weight * (won - p) * deviations[name]
-                # This bounds the curvature (p = 1/2), so no step overshoots.
+                # Use the largest possible curvature (at p = 1/2), so that no step overshoots.
                 curved += weight * deviations[name] * deviations[name] / 4
             slopes[name] = max(0.0, slopes[name] + up / curved)
         if all(abs(slopes[name] - was) < CLOSE for name, was in previous.items()):

@@ -15,7 +15,8 @@ from hybrid.display.terminal import NARROW, clipped, filled
 from hybrid.solving.trust import MODEL, Key, Measurement
 from hybrid.stats import Interval, ends_of, wilson
 
-# Maximum rows of the headline table, and widths of its name columns; the widest numbers leave no more room.
+# Maximum number of rows of the headline table, and the widths of its name columns; the widest numbers leave no more
+# room.
 SHOWN, NAME, BACKEND = 24, 18, 10
 MORE = "More: --all shows every route with its slope; --only NAME,... shows single tools."
 COUNTS = (Column("right"), Column("reliability"), Column("95 %"))

@@ -3,7 +3,7 @@
     guesser = Guesser(benchmark, options, draws=16)
     guess = guesser.of(question)                     # every outcome of a guess, with its probability
     guess.correct, guess.exact                       # 0.25, True
-    metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions])
+    metrics_of_a_guess(benchmark, questions, [guesser.of(each) for each in questions], ["accuracy_macro"])
 
 At each prompt, the benchmark's own dialogue is followed once for every answer that a guess may draw
 (`hybrid.answers.offered`). Each end of the dialogue is scored by the benchmark's own scorer and parser, so no rule of a
@@ -30,9 +30,9 @@ from hybrid.core.types import Exchange, Kind, Prompt, Question, Reply, Score
 # Maximum number of ends of one dialogue; it suffices for all orders of five letters, or for fifteen choices of parts
 # times five options.
 MAX_ENDS = 120
-# Values that differ by less count as equal, because sums in another order may differ slightly.
+# Values that differ by less than this count as equal, because sums in another order may differ slightly.
 SAME = 1e-9
-# Each metric is tested on this many clusters, and this many questions of each cluster.
+# Whether a metric is affine is tested on this many clusters, and on this many questions of each cluster.
 TESTED_CLUSTERS, TESTED = 3, 2
 # Draws for each question: this total divided by the number of questions, within the two bounds.
 ALL_WHOLE, MIN_WHOLE, MAX_WHOLE = 20_000, 4, 64
@@ -68,14 +68,14 @@ class Guess:
 
     @cached_property
     def variance(self) -> float:
-        """Variance of the verdict's estimate: 0 if exact, else of the mean over the draws."""
+        """Variance of the estimated verdict: 0 if the guess is exact, else the variance of the mean over the draws."""
         if self.exact or self.correct is None or len(self.ends) < 2:
             return 0.0
         return stdev(end.score.correct or 0.0 for end in self.ends) ** 2 / len(self.ends)
 
     @cached_property
     def by_answer(self) -> Mapping[str, float]:
-        """Maps each answer to the expected verdict if it is given and later replies are guesses; empty for draws."""
+        """Maps each answer to its expected verdict if all replies after this answer are guesses; empty for draws."""
         right, total = defaultdict[str, float](float), defaultdict[str, float](float)
         for end in self.ends if self.exact else ():
             if end.score.answer is not None and end.score.correct is not None:
@@ -101,7 +101,7 @@ class Expected:
 
 
 class Guesser:
-    """Guesses at the questions of one benchmark. Questions that are scored alike are computed once.
+    """Computes guesses at the questions of one benchmark; questions that are scored alike share one computation.
 
     Args:
         benchmark: the benchmark whose dialogue and scorer are used.
@@ -135,7 +135,7 @@ class Guesser:
         return self._known[key]
 
     def _list_ends(self, question: Question) -> tuple[ChanceEnd, ...] | None:
-        """Return every end of the dialogue; None if there are too many."""
+        """Return every end of the dialogue; None for too many ends, or for a prompt whose answers cannot be listed."""
         open_: list[tuple[tuple[str, ...], float]] = [((), 1.0)]
         ends: list[ChanceEnd] = []
         while open_:
@@ -234,7 +234,8 @@ def metrics_of_a_guess(
     for name in inexact:
         values = [draw[name] for draw in draws if name in draw]
         if len(values) > 1:
-            # Each draw is used once, so the mean of the draws is the expected score.
+            # Each draw is used once, so the mean over the draws of an affine metric is its value at the expected
+            # scores.
             mean = by_name[name].value if name in affine else fmean(values)
             by_name[name] = Expected(mean, stdev(values) / math.sqrt(len(values)))
         else:
@@ -245,7 +246,7 @@ def metrics_of_a_guess(
 def _whole_draws(
     benchmark: Benchmark, questions: Sequence[Question], guesses: Sequence[Guess]
 ) -> list[dict[str, float]]:
-    """Return every metric for several draws of all questions; the question with the fewest draws limits the number."""
+    """Return every metric for several draws of all questions, as many as the question with the fewest draws has."""
     enough = max(MIN_WHOLE, min(MAX_WHOLE, ALL_WHOLE // max(1, len(questions))))
     count = min((len(guess.ends) for guess in guesses if not guess.exact), default=enough)
     runs = []

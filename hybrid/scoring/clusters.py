@@ -20,7 +20,7 @@ from hybrid.scoring.score import Counted, Scored
 
 def align_clusters(solvers: Sequence[Scored]) -> tuple[Scored, ...]:
     """Return the solvers with merged clusters; the same objects if their clusters already agree."""
-    # Solvers of one run share their questions.
+    # Solvers of one run share their questions, so look at each set of questions once.
     distinct = {id(solver.questions): solver for solver in solvers}.values()
     clusterings = [{score.id: score.cluster for score in solver.scores} for solver in distinct]
     if all(

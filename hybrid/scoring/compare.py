@@ -48,7 +48,7 @@ class SolverPair(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison: a group instead of tasks, the tested pairs (None: all), and how failures count.
+    """The options of a comparison: the grouping (None: by task), the tested pairs (None: all), and how failures count.
 
     `margin` is the largest loss in the headline metric that would not matter, above 0 (section `noninferior`).
     """
@@ -67,7 +67,8 @@ class Comparison:
 
     solvers: tuple[Scored, ...]
     options: ComparisonOptions
-    # Results of the sections computed so far, by name (`SectionResult`; its module imports this one).
+    # Results of the sections computed so far, by name (each a `SectionResult`, which cannot be named here because its
+    # module imports this one).
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
     _answers: dict[str, ScoredAnswers] = field(default_factory=dict, repr=False)
@@ -85,7 +86,7 @@ class Comparison:
 
     @property
     def grouping(self) -> str:
-        """Return the name of a group of questions: the value of `--by`, else `task`."""
+        """Name of the grouping of questions: the value of `--by`, else `task`."""
         return self.options.by or "task"
 
     @cached_property
@@ -101,7 +102,7 @@ class Comparison:
 
     @cached_property
     def pairs(self) -> tuple[SolverPair, ...]:
-        """The pairs of the options, else every two contestants; the reference comes first in each pair."""
+        """The pairs that the options name, else all pairs of contestants; the reference comes first in each pair."""
         every_pair = itertools.combinations(
             (contestant.solver for contestant in sorted(self.contestants, key=_rank)), 2
         )
@@ -109,7 +110,7 @@ class Comparison:
 
     @cached_property
     def main_pairs(self) -> tuple[SolverPair, ...]:
-        """The most important pairs: each hybrid solver against its parts and controls; all pairs if there is none."""
+        """The most important pairs: each hybrid solver against its parts and controls; else all pairs."""
         name_sets = {
             frozenset((group.hybrid.solver, other.solver))
             for group in self.groups
@@ -184,7 +185,7 @@ def compare(solvers: Sequence[Scored], options: ComparisonOptions | None = None)
 
 
 def _rank(scored: Scored) -> tuple[bool, bool]:
-    """Sort key that puts the reference of a pair first: baselines, and controls before real runs."""
+    """Sort key that puts the reference of a pair first: baselines before others, and controls before real runs."""
     real = not any(label.startswith(CONTROL) for label in scored.labels)
     return (word_of(scored.solver.split(" ")[0]) not in names("baselines"), real)
 
@@ -223,7 +224,7 @@ def chosen_pairs(
 
 
 def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, ...]:
-    """Return the solvers under distinct names: `controller [blank]` next to `controller`, else with their origin.
+    """Return the solvers under distinct names, such as `controller [blank]` next to `controller`.
 
     A name gets its model if several models are compared, the tools offered in its run if they differ
     (`tools_offered.py`), a control that not all solvers share, and any label that another solver of its name lacks.

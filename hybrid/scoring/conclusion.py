@@ -191,7 +191,7 @@ SPECIALISTS_NOT_CHOSEN = case(
     "the run has answers of the specialists, which are not compared",
     "This comparison leaves out the specialists alone; to include them: {command}",
 )
-# For the other claims, `said_of` builds the sentence from its parts.
+# These claims have fixed words; for all other claims, `said_of` builds the sentence from its parts.
 CONTENT_CASES = cases_of_claims(
     "content",
     {
@@ -234,7 +234,7 @@ TRAINED: Mapping[str, Case] = {
     ),
 }
 
-# Several solvers with tools, or several models.
+# Cases for several solvers with tools, or for several models.
 SEVERAL_GAINS = case(
     "gain.several",
     "several solvers with tools, or several models",
@@ -258,7 +258,7 @@ SEVERAL_CONTENTS = case(
 
 
 def _explain_missing_alone(hybrids: Sequence[Scored], calls_note: str, compared: Sequence[Scored]) -> Sentence:
-    """Say why there are no answers of the model alone: not compared, not requested, or the run stopped before."""
+    """Say why the model alone has no answers: not compared, not requested, or the run stopped before asking it."""
     if command := command_for_unchosen(hybrids, ALONE, compared):
         return say(ALONE_NOT_CHOSEN, called=calls_note, command=command)
     pending = [solver for solver in hybrids if alone_not_begun(solver)]
@@ -294,7 +294,7 @@ class _Conclusion:
         if parts:
             yield Sentence("limits", f"Limits: {parts}.")
 
-    # One solver with tools.
+    # Sentences about one solver with tools.
 
     def _of_one(self, group: ComparisonGroup) -> Iterator[Sentence]:
         calls_note, name = self._called((group.hybrid,)), ""
@@ -332,7 +332,7 @@ class _Conclusion:
         return f", mean of {count} repetitions" if count > 1 else ""
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
-        """Return the sentence on the questions that specialists answer; a lead over them counts only there.
+        """Return the sentence on a lead over specialists, which counts only on the questions that specialists answer.
 
         `named` is the metric that the previous sentence names, so this one does not repeat it.
         """
@@ -346,7 +346,7 @@ class _Conclusion:
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest, place=place)
 
     def _called(self, solvers: Sequence[Scored]) -> str:
-        """Return the number of questions with a tool call, for each solver that seldom called one."""
+        """Return the number of questions with a tool call, for each solver that seldom called a tool."""
         parts = []
         for solver in solvers:
             count, n = self._rows.called(solver)
@@ -365,11 +365,12 @@ class _Conclusion:
                 rows += self._rows.part(group, group.alone, other, quantity).rows
         none, unclear = none_said(self._found, group), unclear_parts(self._rows, group)
         case, words = said_of(*rows, none=none, unclear=unclear)
-        # Blank tools may leave more or fewer questions unanswered than real ones.
+        # Blank tools may leave more or fewer questions unanswered than real tools, so append that part of the
+        # difference.
         return Sentence(case, f"{words.removesuffix('.')}{pair.fields()['split']}.")
 
     def _as_trained(self, group: ComparisonGroup) -> Iterator[Sentence]:
-        """Yield the gain or loss from the form of the tools in which the model was trained."""
+        """Yield the gain or loss from offering tools in the format in which the model was trained."""
         trained = group.as_trained
         if trained is None:
             return
@@ -383,7 +384,7 @@ class _Conclusion:
         size = signed(row) if state == "open" else size_of(row)
         yield say(TRAINED[state], style=style, size=size, ends=f"{CI} {ends_of(row, cost=state == 'less')}")
 
-    # Several solvers with tools.
+    # Sentences about several solvers with tools.
 
     def _of_several(self) -> Iterator[Sentence]:
         groups, rows = self._groups, self._rows
@@ -410,7 +411,7 @@ class _Conclusion:
 
 
 def _of_gains(gains: Sequence[HeadlinePair], calls_note: str) -> Sentence:
-    """Return the sentence on the differences of several solvers to their models alone."""
+    """Return the sentence on the differences between several solvers and their models alone."""
     parts, count = _several(gains, GAIN_WORDS)
     sizes = sorted({pair.n for pair in gains if pair.n})
     n = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else "".join(map(str, sizes))
@@ -419,16 +420,17 @@ def _of_gains(gains: Sequence[HeadlinePair], calls_note: str) -> Sentence:
 
 
 def _measure(pair: HeadlinePair) -> str:
-    """Return the metric of a pair in words; empty if the two have none in common."""
+    """Return the metric of a pair in words; empty if the two solvers have no metric in common."""
     return measure(pair.metrics) if pair.metrics else ""
 
 
 def _specialists_words(
     pair: HeadlinePair, silent: Mapping[str, Result], whom: str, named: str, *, repeated: bool = False
 ) -> tuple[str, str]:
-    """Return the specialists' answers next to `whom`, and what `whom` answers where they are `silent`.
+    """Describe the specialists' answers compared with `whom`, and the answers of `whom` where they are `silent`.
 
-    Of `repeated` specialists, `pair` covers what any repetition answers, with the unanswered repetitions.
+    If the specialists are `repeated`, `pair` covers the questions that at least one repetition answers, and includes
+    the repetitions that leave these unanswered.
     """
     metric = _measure(pair)
     if pair.right is None:
@@ -448,7 +450,7 @@ def _specialists_words(
         others = "question" if row.n == 1 else how_many(row.n or 0)
         return answers, f". On the other {others}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""
-    # The other cases name the hybrid solver next to the size of its lead.
+    # In the other cases, the sentence names the hybrid solver together with the size of its lead.
     next_to = f", {whom} {other}" if pair.state == "open" or pair.claim == "rule" else ""
     return f"The specialists alone {verb} {own}{of_all}{unit}{next_to}", ""
 

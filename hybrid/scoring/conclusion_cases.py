@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from hybrid.scoring.groups import AGAIN
 
-# By id, in the order in which modules declare them.
+# The cases by id, in the order in which modules declare them.
 DECLARED: dict[str, Case] = {}
 
 

@@ -34,7 +34,7 @@ from hybrid.scoring.tally import OTHER
 from hybrid.stats import detectable
 
 UNREADABLE_SHARE = 0.05  # Unreadable calls in more than this share of the questions limit the claim
-OVERWEIGHT = 3  # A task whose weight is at least this many times that of its questions is named among the limits
+OVERWEIGHT = 3  # A task whose weight is at least this many times its share of the questions is named among the limits
 
 
 FAILED = case("limits.failed", "questions failed", "failed and left out: {each}")
@@ -56,8 +56,9 @@ RECORDED = case("limits.recorded", "recorded model", "the model's answers are re
 
 
 def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the parts of the last sentence of a conclusion, about these groups or, without any, all solvers."""
-    # Report only the solvers of the first sentences; the abstentions of specialists have a sentence of their own.
+    """Yield the parts of a conclusion's last sentence, about these groups; without groups, about all solvers."""
+    # Report only the solvers that the first sentences name; the abstentions of specialists have a sentence of their
+    # own.
     concerned = [
         solver for group in groups for solver in (group.hybrid, group.alone, group.blank) if solver is not None
     ]
@@ -84,8 +85,8 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # Name the differences that the other rule changes, except those from the model alone and the specialists, which the
-    # first two sentences name.
+    # Name the differences that the other rule changes, except the differences from the model alone and from the
+    # specialists, which the first two sentences name.
     pairs = [(group.hybrid, group.blank) for group in groups]
     parts = [
         sentence
@@ -125,7 +126,7 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
 
 
 def _counts(repeated: Mapping[str, Sequence[Scored]], count: Callable[[Scored], tuple[int, int]]) -> list[str]:
-    """Return `mllm 3 of 40` for each solver with such questions; over all repetitions of a repeated solver."""
+    """Return `mllm 3 of 40` for each solver with a count above 0; a repeated solver's repetitions are added up."""
     lines = []
     for repetitions in repeated.values():
         amount, n = (sum(numbers) for numbers in zip(*map(count, repetitions), strict=True))
@@ -149,7 +150,7 @@ PREDICTED = case(
 
 
 def _predicted(solvers: Sequence[Scored]) -> Iterator[str]:
-    """Yield the share of the data's questions that predictions have, if they lack some."""
+    """Yield how many of the data's questions have a prediction, for each solver that lacks predictions."""
     for solver in solvers:
         if left_out := solver.without_prediction:
             total = len(solver.scores) + left_out
@@ -178,7 +179,7 @@ POWERLESS = case("limits.powerless", "questions too few for any difference", "{q
 
 
 def _power(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
-    """Yield the difference that this run's questions can detect, given their spread: the largest of several pairs."""
+    """Yield the smallest difference that this run can detect; of several pairs, the largest of these differences."""
     parts = [(group.alone or group.specialist or group.blank, group.hybrid) for group in groups]
     pairs = parts or [
         (conclusion_rows.found.named(pair.a), conclusion_rows.found.named(pair.b))

@@ -1,4 +1,4 @@
-"""The sentences of a conclusion without a model with tools: which solver is the best, and whom it is ahead of.
+"""The sentences of a conclusion without a hybrid solver: which solver is the best, and which others it is ahead of.
 
 for sentence in ranking_sentences(ConclusionRows(compare(solvers))):
     sentence.id     # "solvers.best", "ahead.some"
@@ -133,7 +133,7 @@ def _where_answered(rows: ConclusionRows, name: str) -> str:
     """Return the value of a specialist on the questions that it answers; empty if it answers all, or for other solvers.
 
     Over repetitions, the number of answered questions is a mean, and the value covers the answered repetitions. A
-    metric over groups of questions has a value only where whole groups were answered, so it has no such words.
+    metric over groups of questions has a value only where whole groups were answered, so the result is empty for it.
     """
     solver = rows.found.named(name)
     overlap, count = rows.found.overlap(solver), len(rows.found.repetitions(solver))
@@ -195,7 +195,7 @@ def _headline_of(rows: ConclusionRows, solver: Scored) -> list[Metric]:
 
 
 def _ahead(rows: ConclusionRows, best: str) -> Sentence:
-    """Return the solvers that the best one is ahead of, adjusted over every tested pair."""
+    """Return the sentence on the solvers that the best one is ahead of; p values are adjusted over all tested pairs."""
     pairs = [rows.pair(rows.found.named(pair.a), rows.found.named(pair.b)) for pair in rows.found.pairs]
     tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
     of_best = [
@@ -222,6 +222,6 @@ def _ahead(rows: ConclusionRows, best: str) -> Sentence:
 
 
 def _why_untested(pairs: Sequence[HeadlinePair], best: str) -> str:
-    """Return why no pair of the best solver was tested, as the first of their rows notes it."""
+    """Return why no pair of the best solver was tested: the first note in the rows of these pairs."""
     notes = (row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b))
     return next(notes, "no pair of it was chosen, or they share too few questions")

@@ -1,4 +1,4 @@
-"""The sentences of a conclusion for a reviewer's questions: equality, use of outputs, possible gain, and price.
+"""The sentences of a conclusion that answer a reviewer's questions: equality, use of outputs, possible gain, price.
 
     for case, text in review_sentences(ConclusionRows(comparison), group):
         case, text      # "equal.shown", "Equal within 5 points: with tools and alone (+0 points, 90% CI -2 to +2)."
@@ -42,15 +42,15 @@ from hybrid.scoring.sections.used import ADOPTED, PERFECT, changes_nothing
 
 # A sentence: the id of its case, and its text.
 Said = tuple[str, str]
-# Tool output is called ignored if the model uses less than this share of the outputs that it needs.
+# A conclusion says that tool output is ignored if the model uses less than this share of the outputs that it needs.
 IGNORED = 0.5
-# With fewer models, their spread is hardly known: with two, the interval extends 13 standard errors each way.
+# With fewer models than this, their spread is hardly known: with two, the interval extends 13 standard errors each way.
 LEAST_MODELS = 3
-# With fewer needed outputs, the sentence is omitted.
+# With fewer needed outputs than this, the sentence on their use is omitted.
 LEAST_NEEDED = 10
 # If fewer questions than this share have a call, the effect on those questions is stated as well.
 SELDOM = 0.5
-# Names of the compared sides, by quantity of the section.
+# Names of the two compared sides, by quantity of the section `equivalence`.
 EQUAL_PAIRS = {
     GAIN: "with tools and alone",
     OFFERING: "with blank tools and alone",
@@ -288,7 +288,7 @@ def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _room(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Say that no gain is detectable, because the model alone leaves less room than these questions can detect."""
+    """Say that no gain is detectable, because the model alone can improve by less than these questions can detect."""
     of = rows_about(rows, "headroom", group.hybrid)
     room, least = of.get(ROOM), of.get(f"{LEAST}{GAIN}")
     if group.alone is None or room is None or room.value is None or room.low is None:
@@ -315,7 +315,7 @@ def _calls(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _looks(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the rate of calls that look at the annotated place, compared with chance, and the accuracy there."""
+    """Yield how often calls look at the annotated place, compared with chance, and the accuracy where they do."""
     of = rows_about(rows, "places", group.hybrid)
     above, difference = of.get(ABOVE), of.get(places.DIFFERENCE)
     if above is None or above.low is None:
@@ -364,7 +364,7 @@ def _share(row: Result) -> str:
 
 
 def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the gain over samples of the model alone at the same price; without samples, the price of the gain."""
+    """Yield the gain over samples of the model alone that cost as much; without samples, the price of the gain."""
     of = rows_about(rows, "price", group.hybrid)
     over = of.get(MAJORITY)
     if over is not None and over.low is not None and TOO_FEW not in over.note:
@@ -381,12 +381,16 @@ def _price(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
 
 
 def _rounded(value: float) -> str:
-    """Format a number with two digits, or as a whole number if it is 10 or more."""
+    """Format a number with two significant digits, or as a whole number if its size is 10 or more."""
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
 def _used(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield why tools do not help: the model ignores their output, or calls them on questions it gets right."""
+    """Yield why tools help little: perfect output has no effect, output is ignored, or calls are misplaced.
+
+    Calls are misplaced if the model calls tools less often on questions that it gets wrong alone than on questions that
+    it gets right alone.
+    """
     used, calls = (rows_about(rows, section, group.hybrid) for section in ("used", "selection"))
     parts = []
     if (perfect := used.get(PERFECT)) is not None and changes_nothing(perfect):
@@ -417,7 +421,7 @@ def _where_called(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said
 
 
 def _asked(calls: Mapping[str, Result]) -> int:
-    """Return the number of questions with a call, and without one."""
+    """Return the total number of questions with and without a call."""
     return sum(row.n or 0 for name in (CALLED, NOT_CALLED) if (row := calls.get(name)) is not None)
 
 

@@ -35,7 +35,7 @@ NAME_WIDTH = 30
 NAMED = 3  # Maximum number of solvers or tasks named in a list
 COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}
 
-# The result of a paired difference, or why there is none; the second part of a case's id.
+# The result of a paired difference, or why it has none. It is also the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
 # The state of a pair that was not tested, by the reason.
 WHY_NOT: Mapping[str, State] = {"failed": "failed", "waiting": "waiting", "unanswered": "silent", "units": "units"}
@@ -137,7 +137,7 @@ class AnswerSplit:
 
     @property
     def has_two_signs(self) -> bool:
-        """Return whether `both` and `better` have opposite signs, at least one of them significantly.
+        """Return whether `both` and `better` have opposite signs and at least one of the two is significant.
 
         They weigh the same questions differently, so neither supports a claim.
         """
@@ -177,7 +177,11 @@ class HeadlinePair:
 
     @property
     def claim(self) -> Claim:
-        """The claimed state, or the reason to claim none: the rule, the weights of tasks, or answering at all."""
+        """The claimed state, or the reason why none is claimed.
+
+        Reasons are the rule for unanswered questions, the weights of tasks, and which solver answered a question at
+        all.
+        """
         if self.state not in ("more", "less", "open"):
             return self.state
         if self.other_rule is not None:
@@ -201,9 +205,9 @@ class HeadlinePair:
 
     @property
     def state(self) -> State:
-        """The result, or why there is none."""
+        """The result of the paired difference, or why it has none."""
         if not self.rows:
-            # They share no question, or --pairs leaves them out.
+            # The two solvers share no question, or --pairs leaves them out.
             return "waiting" if not self.metrics and (self.a.open or self.b.open) else "apart"
         for key, state in WHY_NOT.items():
             if UNTESTED[key] in self.rows[0].note:
@@ -211,7 +215,7 @@ class HeadlinePair:
         return shown(self.rows[0])
 
     def fields(self) -> dict[str, object]:
-        """Return the fields for the words about a tested difference."""
+        """Return the values that fill in the sentence about a tested difference."""
         row = self.rows[0] if self.rows else None
         silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
@@ -265,7 +269,7 @@ class HeadlinePair:
         return f"; {words}; {rest} contribute {size}; {unanswered}"
 
     def _weights(self) -> str:
-        """Return what weighs differently in the two differences of the questions that both answered."""
+        """Name what weighs differently in `split.both` and `split.better`: repetitions, tasks, or both of these."""
         mixed = self.split is not None and self.split.mixed_repetitions
         several = self.metrics is not None and _number_of_tasks(self.metrics[0]) > 1
         return " and ".join([*(["repetitions"] if mixed else []), *(["tasks"] if several or not mixed else [])])
@@ -329,7 +333,7 @@ def measure(metrics: Sequence[Metric]) -> str:
 
 
 def _number_of_tasks(metric: Metric) -> int:
-    """Return the number of tasks that a metric is a mean over; 1 if it is none."""
+    """Return the number of tasks that a metric averages over; 1 if the metric is not a mean over tasks."""
     is_mean = metric.combine == "mean_of_ratios"
     return len({cell.stratum for cell in metric.cells if cell.denominator > 0}) if is_mean else 1
 
@@ -365,17 +369,17 @@ def mean_count(count: float, whole: float = math.inf) -> str:
 
 
 def format_value(value: float | None) -> str:
-    """Return a metric's value with three decimals, or that there is none."""
+    """Return a metric's value with three decimals, or `no value` for None."""
     return "no value" if value is None else f"{value:.3f}"
 
 
 def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:
-    """Return whether these values of a metric are right answers / questions."""
+    """Return whether each value of a metric equals the number of right answers divided by the number of questions."""
     return all(value is not None and abs(value * n - k) < 1e-6 for value, k in zip(values, right, strict=True))
 
 
 def unit_of(row: Result) -> str:
-    """Return the word that follows a row's number."""
+    """Return the unit that follows a row's number: ` points` for a share, otherwise nothing."""
     return " points" if row.unit == FRACTION else ""
 
 
@@ -404,7 +408,10 @@ class ConclusionRows:
     def __init__(
         self, comparison: Comparison, sections: Sequence[str] = SECTIONS, differences: Sequence[Result] | None = None
     ) -> None:
-        """Read the rows of these sections; `differences` are that section's rows while it is still being computed."""
+        """Read the rows of these sections.
+
+        `differences` passes the rows of the section `differences` while that section is still being computed.
+        """
         self.found = comparison
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
         if differences is not None:
@@ -415,7 +422,7 @@ class ConclusionRows:
         return self._by_section.get(section, ())
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
-        """Return the rows of a pair in a section, with the two solvers in this order."""
+        """Return the rows of a pair in a section, with the two solvers in the order of `names`."""
         return [turned(row, names) for row in self.of(section) if {row.a, row.b} == set(names)]
 
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
@@ -442,7 +449,7 @@ class ConclusionRows:
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
-        """Return the difference split by who answered `shared`; None without an interval, or if both answered all."""
+        """Split the difference by which solver answered; None without an interval, or if both answered all."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
         answering = rows.get((ANSWERING, group))
         if answering is None or answering.low is None:
@@ -483,7 +490,7 @@ class ConclusionRows:
         return row if is_uneven(pair, row) else None
 
     def where_answered(self, specialist: Scored, other: Scored) -> tuple[HeadlinePair, dict[str, Result]]:
-        """Return the pair on the questions that the specialists answer, and by quantity the rows of the rest.
+        """Return the pair on the questions that specialists answer, and the rows of the other questions by quantity.
 
         If they answer all or none, return the full pair and no rows.
         """
@@ -540,7 +547,8 @@ class ConclusionRows:
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
         """Return whether a task's difference does not depend on unanswered questions.
 
-        Its state must be the same on the questions that both answered, and on all questions by either rule.
+        The state of the difference must be the same on the questions that both answered, and on all questions by either
+        rule.
         """
         part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
         if not np.any(part.unanswered):
@@ -576,7 +584,7 @@ def _is_of_more_answers(overlap: Overlap, answering: float) -> bool:
     if metrics is not None and metrics[0].combine == "mean_of_ratios":
         sizes = Counter(overlap.task[overlap.kept].tolist())
         weight = np.array([1 / max(1, sizes[task]) for task in overlap.task])
-    # Correctness above the credit for no answer, in the repetitions where the other is silent.
+    # Correctness above the credit for no answer, in the repetitions where the other solver gives no answer.
     gained, lost = silent_a * (overlap.right[1] - overlap.credit), silent_b * (overlap.right[0] - overlap.credit)
     gain, loss = float((gained * weight).sum()), float((lost * weight).sum())
     of_b, of_a = float((weight * only_b).sum()), float((weight * only_a).sum())
@@ -600,12 +608,12 @@ def rule_decides(pair: HeadlinePair, other: Result) -> str:
 
 
 def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
-    """Return whether a difference has the opposite sign of the pair's; 0 has none."""
+    """Return whether `other` and the difference of the pair have opposite signs; 0 has no sign."""
     return _sign(other) * _sign(pair.rows[0]) < 0
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has another sign than the pair's, or alone is significant.
+    """Return whether the difference over all questions has another sign, or is significant while the pair's is not.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ.
     """
@@ -625,7 +633,7 @@ def count_of(row: Result | None) -> int:
 
 
 def turned(row: Result, names: tuple[str, str]) -> Result:
-    """Return a row with the solvers in this order: swap a and b, and change the sign of a difference b - a."""
+    """Return a row with its solvers in the order of `names`; swapping a and b changes the sign of a difference."""
     if (row.a, row.b) == names:
         return row
     mirrored = {" a": " b", " b": " a"}

@@ -41,7 +41,7 @@ SEVERAL_TASKS = case(
 
 
 def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sentence]:
-    """Yield the tasks with a difference from the model alone; nothing if fewer than two were tested."""
+    """Yield a sentence on the tasks that differ from the model alone; nothing if fewer than two tasks were tested."""
     if group.alone is None or len(tested := rows.tasks(group.alone, group.hybrid)) < 2:
         return
     significant = [row for row in tested if row.holds]
@@ -51,7 +51,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
     parts = _different(answers, others, total)
     untested = _untested(rows, group.alone, group.hybrid)
     worse = significant_with_sign(answers, -1)
-    # Tasks that are listed above cannot be the largest loss among the others.
+    # A task that the sentence lists already cannot be the largest loss among the other tasks.
     left = [row for row in tested if row not in others and row not in worse]
     rest = _rest(rows, left, total, named=bool(untested or others)) if left else ""
     if untested:
@@ -64,7 +64,7 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
 
 
 def _different(answers: Sequence[Result], others: Sequence[Result], total: int) -> list[str]:
-    """Return the significant differences: worse, better, and those that depend on unanswered questions."""
+    """Return the significant differences: worse, better, and differences that depend on unanswered questions."""
     worse, better = significant_with_sign(answers, -1), significant_with_sign(answers, 1)
     words = {
         "worse on": [_name(row, total) for row in worse],
@@ -75,7 +75,7 @@ def _different(answers: Sequence[Result], others: Sequence[Result], total: int) 
 
 
 def _rest(rows: ConclusionRows, left: Sequence[Result], total: int, *, named: bool) -> str:
-    """Say that no task (or no other, if some are `named`) is significantly worse, with the largest loss."""
+    """Say that no task (or no other, if some are `named`) is significantly worse, and state the largest loss."""
     sizes, least = sorted({row.n or 0 for row in left}), min(left, key=lambda row: row.value or 0.0)
     return TASKS_REST.fill(
         one="task" if rows.found.options.by is None else "group",
@@ -97,7 +97,7 @@ def _untested(rows: ConclusionRows, alone: Scored, hybrid: Scored) -> list[str]:
 
 
 def losses_sentence(rows: ConclusionRows, gains: Sequence[HeadlinePair]) -> Iterator[Sentence]:
-    """Yield the tasks on which the solvers of these pairs are worse than alone; nothing if no task was tested."""
+    """Yield the tasks on which these solvers are worse than their models alone; nothing if no task was tested."""
     tested = [(pair, by_task) for pair in gains if (by_task := rows.tasks(pair.a, pair.b))]
     losses = []
     for pair, by_task in tested:

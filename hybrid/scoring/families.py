@@ -26,7 +26,7 @@ ALL_PAIRS = Family("all pairs")
 OTHER_METRICS = Family("other metrics")
 EFFECTS = Family("effects")
 
-# The quantity of a row that another section prints; here it only counts as a test of its family.
+# Quantity of a row that another section prints. Here the row only counts as one more test of its family.
 ELSEWHERE = "tested elsewhere"
 
 

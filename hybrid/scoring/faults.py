@@ -1,8 +1,8 @@
 """Failed tool calls, and replies that ended abnormally, read from the attempts of a run.
 
-for one in tool_faults(scored):
-    one.tool, one.calls, one.kinds, one.never_ran      # "depth", 12, {Fault.TOOL_ERROR: 12}, True
-reply_ends(scored)                                     # {("cut", "length"): 3, ("filtered", "SAFETY"): 1}
+for fault in tool_faults(scored):
+    fault.tool, fault.calls, fault.kinds, fault.never_ran     # "depth", 12, {Fault.TOOL_ERROR: 12}, True
+reply_ends(scored)                                            # {("cut", "length"): 3, ("filtered", "SAFETY"): 1}
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
 
 
 def _count(scored: Scored) -> Counts:
-    """Return the counts of a solver's attempts, read from disk at this moment."""
+    """Return the counts of a solver's attempts; the file is counted again only if it changed on disk."""
     assert scored.folder is not None  # noqa: S101 - both callers have checked that it is set
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():
@@ -91,7 +91,7 @@ def _count(scored: Scored) -> Counts:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """Return a line for each tool that never ran; unavailable tools only if no tool of the solver ran."""
+    """Return a line for each tool that never ran; unavailable tools are listed only if no tool of the solver ran."""
     faults = tool_faults(scored)
     nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(
@@ -123,7 +123,7 @@ def _count_faults(folder: RunFolder, solver: str, changed: int, size: int) -> Co
         calls.update(facts.answered)
         for step in facts.faulted:
             tool = resolve_name(step.tool, step.fault, tool_names) if step.is_call else step.tool
-            # A tool is listed if it was called.
+            # Only a call adds a tool to the list; a refused picture does not.
             if step.is_call:
                 calls[tool] += 1
             kinds.setdefault(tool, Counter())[step.fault] += 1

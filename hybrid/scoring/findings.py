@@ -84,7 +84,7 @@ class OutputVerdict:
 
     @property
     def no_trace(self) -> bool:
-        """Whether not even the calls are known."""
+        """Whether even the calls are unknown."""
         return self.unread in (NO_TRACE, DAMAGED)
 
 
@@ -144,7 +144,8 @@ class _VerdictCache:
 
     by_line: dict[str, tuple[int, OutputVerdict]] = field(default_factory=dict)
     verdicts: Mapping[str, OutputVerdict] = field(default_factory=dict)
-    # The attempts, the scores and the missing rules of that request. A file that changed is opened as another object.
+    # The latest request's attempts and scores, followed by its missing rules. A changed file is opened as another
+    # object.
     of: tuple[Recorded | None, tuple[Score, ...]] | None = None
     lost_rules: Mapping[str, str] = field(default_factory=dict)
 
@@ -174,7 +175,7 @@ async def _judge_recorded(
         return OutputVerdict(calls, False, "unread", unread=lost_rules[missing])
     try:
         return await judge_outputs(benchmark, question, attempt, rules)
-    # A rule or a scorer that fails on one trace costs only this question.
+    # A rule or a scorer that fails on one trace must affect only this question.
     except Exception as error:
         return OutputVerdict(
             _list_calls(attempt), False, "unread", unread=f"the rule cannot be run: {redact(in_one_line(error))}"
@@ -188,7 +189,7 @@ async def judge_outputs(
 
     Prompts of another kind than the question (ActiView's for parts of a picture) keep the reply with which the
     conversation continued; the rule answers every prompt of the question's kind from that exchange's tool output,
-    because the model saw no other output. `rules` are those available now, if the caller has them already.
+    because the model saw no other output. `rules` are the available rules, if the caller has loaded them already.
     """
     calls, rules = _list_calls(attempt), rules or table()
     if not calls:

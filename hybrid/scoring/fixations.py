@@ -1,4 +1,4 @@
-"""Recorded fixations of people, read from the usual files of a folder.
+"""Recorded fixations of people, read from files of common formats in a folder.
 
     found = read_fixations(Path("eyes"), images=None, screen=None)
     found.paths, found.skipped          # one path per viewing; lines that name file, row and reason
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 PICTURES: Final = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 POINTS: Final = "_fixpts"
-# Columns by meaning, in lower case; the first that exists is read.
+# Accepted column names by meaning, in lower case; the first that exists is read.
 NAMES: Final[Mapping[str, Sequence[str]]] = {
     "picture": ("image", "picture", "name", "filename", "file", "stimulus", "image_name", "img"),
     "x": ("x", "fix_x", "x_px", "fixation_x"),
@@ -53,9 +53,9 @@ MEDIAN_MS: Final = (20.0, 10_000.0)
 
 @dataclass(frozen=True)
 class RecordedPath:
-    """The fixations of one viewer on one picture: (n, 3) of x and y in 0..1 of its size, and duration in ms."""
+    """The fixations of one viewer on one picture, (n, 3): x and y as shares of the picture's size, duration in ms."""
 
-    picture: str  # Its path relative to the folder of pictures
+    picture: str  # The picture's path relative to the folder of pictures
     subject: str
     points: Floats
     # Whether order and durations are known.
@@ -80,7 +80,7 @@ class _Reader:
 
     Args:
         folder: the folder with fixations.
-        images: folder of the pictures; the same by default.
+        images: folder of the pictures; by default the folder with fixations.
         screen: width and height of the screen to which positions belong; None for pixels of the picture.
     """
 
@@ -176,7 +176,8 @@ class _Reader:
                 path_key = relative, cells["subject"]
             except DataError as error:
                 self.skip(error)
-                # An invalid row of the same viewing is skipped; one of another picture or viewer ends the path.
+                # An invalid row of the same viewing is skipped; an invalid row of another picture or viewer ends the
+                # path.
                 if self._relative(cells["picture"]) in ("", key[0]) and path_key[1] == key[1]:
                     continue
             if path_key != key:
@@ -212,7 +213,7 @@ class _Reader:
         return relative, (*self.share(relative, x, y, location), t)
 
     def _with_durations(self, paths: Sequence[RecordedPath], name: str) -> list[RecordedPath]:
-        """Return the paths of a file, without order if their times cannot be durations in ms; a note says so."""
+        """Return the paths of a file, marked as unordered if their times cannot be durations in ms; a note says so."""
         times = [t for path in paths if path.ordered for t in path.points[:, 2].tolist()]
         median = statistics.median(times) if times else MEDIAN_MS[0]
         if not MEDIAN_MS[0] <= median <= MEDIAN_MS[1]:
@@ -225,7 +226,7 @@ class _Reader:
         return [self._limited(path, name) for path in paths]
 
     def _limited(self, path: RecordedPath, name: str) -> RecordedPath:
-        """Return the path, without order if it lasts too long."""
+        """Return the path, marked as unordered if it lasts too long."""
         total = float(path.points[:, 2].sum())
         if not path.ordered or total <= MAX_MS:
             return path
@@ -236,7 +237,7 @@ class _Reader:
         return replace(path, ordered=False)
 
     def paths(self, path: Path) -> None:
-        """Read a list of paths."""
+        """Read a JSON file with a list of paths."""
         if path.stat().st_size > MAX_BYTES:
             raise DataError(f"{path.name}: larger than {MAX_BYTES:,} bytes")
         try:
@@ -277,7 +278,7 @@ class _Reader:
         return RecordedPath(relative, f"{entry.get('subject', '')}{task}", np.array(points, float), ordered)
 
     def matrix(self, path: Path, name: str, values: NDArray[Any]) -> None:
-        """Read a matrix that is not 0 at fixations."""
+        """Read a matrix whose values are not 0 at the fixations."""
         relative = self.picture(name, path.name)
         width, height = self._sizes[relative]
         if values.ndim != 2 or values.shape != (height, width):
@@ -359,6 +360,6 @@ def _read_file(reader: _Reader, path: Path) -> None:
         case _:
             from hybrid.core.images import decode
 
-            # JPEG leaves traces around a fixation: only bright pixels count.
+            # JPEG compression leaves traces around a fixation, so only bright pixels count.
             pixels = decode(read_image_file(path, path.name), path.name)
             reader.matrix(path, path.stem[: -len(POINTS)], pixels.max(axis=2) > 127)

@@ -1,8 +1,8 @@
-"""How well a tool predicts where people look: `hybrid tools measure NAME --fixations DIR`.
+"""Measures how well a tool predicts where people look: `hybrid tools measure NAME --fixations DIR`.
 
     measured = measure_maps(fixations, predict)          # predict(pixels): a map (h, w)
     measured = measure_paths(fixations, predict)         # predict(pixels, n): (n, 3) of x, y in 0..1 and ms
-    gaze_table(measured)
+    gaze_table("saliency compared with people's fixations", measured)
 
 Each metric is a mean over pictures with a 95 % interval over pictures. For each picture, a map is compared with the
 fixations of all viewers, on a grid of at most `CELLS` cells along the longer side; a path is compared with each
@@ -64,7 +64,8 @@ class GazeRow:
     pictures: int
     # The score of a map without contrast, or of the path predicted for another picture.
     chance: float | None
-    # For paths, each viewer compared with the other viewers of the picture; None if no picture has two viewers.
+    # For paths: the score of each viewer's path against those of the picture's other viewers; None if no picture has
+    # two viewers.
     people: float | None = None
     # Number of pictures with two or more viewers; only these have `people`.
     people_pictures: int = 0
@@ -115,7 +116,7 @@ def measure_maps(fixations: Fixations, predict: MapOf, limit: int | None = None)
 
 
 def _fault(name: str, error: Exception) -> str:
-    """Return why a picture was skipped; the error of a plug-in's code needs its type to be clear."""
+    """Return why a picture was skipped; for an error that is not hybrid's own, the reason includes the error's type."""
     return f"{name}: {error}" if isinstance(error, HybridError) else f"{name}: {type(error).__name__}: {error}"
 
 
@@ -137,7 +138,7 @@ def _grid_map(predict: MapOf, fixations: Fixations, name: str) -> Floats:
 def _of_map(
     grid: Floats, points: Floats, name: str, baseline: CentreBias | None, others: OtherFixations | None
 ) -> dict[str, tuple[float, float]]:
-    """Return each metric for a map and for one without contrast; two metrics need the fixations on other pictures."""
+    """Return each metric for this map and for a map without contrast; two metrics need fixations on other pictures."""
     shape = (grid.shape[0], grid.shape[1])
     fixated, maps = _on_grid(points, shape), (grid, np.zeros_like(grid))
     density = metrics.blurred(fixated, shape, SIGMA * max(shape))
@@ -208,7 +209,7 @@ class CentreBias:
         )
 
     def _likelihoods(self, blur: float) -> dict[float, float]:
-        """Return the mean log likelihood over pictures by uniform share."""
+        """Return the mean log likelihood over pictures for each uniform share."""
         totals = dict.fromkeys(UNIFORM, 0.0)
         for name, fixations in self._own.items():
             rest = self._rest(name, blur)

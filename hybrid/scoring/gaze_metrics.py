@@ -4,7 +4,8 @@
     auc_judd(values, fixations), shuffled_auc(values, fixations, count_fixations(others, values.shape))
     density = blurred(fixations, values.shape, sigma)
     cc(values, density), kl(values, density), sim(values, density), information_gain(values, fixations, baseline)
-    string_edit(a, b, grid), scanmatch(a, b, grid), sequence_score(a, b, clusters)     # (n, 3) of x, y in 0..1, t in ms
+    string_edit(a, b, grid), scanmatch(a, b, grid)       # paths (n, 3) of x, y in 0..1 and t in ms
+    sequence_score(a, b, clusters, reach)
 
 Formulas as in Bylinskii, Judd, Oliva, Torralba and Durand, "What Do Different Evaluation Metrics Tell Us About Saliency
 Models?", IEEE TPAMI 41 (2019) 740-757. A map without contrast scores at chance in each metric: NSS and CC 0, both AUC
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
-# As in the public code of the MIT/Tuebingen benchmark: MATLAB's eps.
+# MATLAB's eps, as in the public code of the MIT/Tuebingen benchmark.
 EPSILON: Final = 2.2204e-16
 # Cells of the grid of ScanMatch across and down, and its time bin in ms (Cristino et al. 2010, defaults).
 GRID: Final = (12, 8)
@@ -121,7 +122,7 @@ def information_gain(values: Floats, fixations: Ints, baseline: Floats) -> float
 
 
 def as_distribution(values: Floats) -> Floats:
-    """Return the map shifted to a least value of 0 and with sum 1; uniform for a constant map."""
+    """Return the map shifted to a minimum of 0 and scaled to a sum of 1; uniform for a constant map."""
     if not _varies(values):
         return np.full(values.shape, 1 / values.size)
     shifted = values - values.min()
@@ -134,7 +135,7 @@ def _varies(values: Floats) -> bool:
 
 
 def cells(path: Floats, grid: tuple[int, int] = GRID) -> Ints:
-    """Return the cell (column, row) of each fixation of a path (n, 3), as (n, 2); the border is in the last cell."""
+    """Return the cell (column, row) of each fixation of a path (n, 3), as (n, 2); the last cell includes the border."""
     columns = np.minimum((path[:, 0] * grid[0]).astype(np.intp), grid[0] - 1)
     rows = np.minimum((path[:, 1] * grid[1]).astype(np.intp), grid[1] - 1)
     return np.stack([columns, rows], axis=1)
@@ -174,7 +175,7 @@ def scanmatch(a: Floats, b: Floats, grid: tuple[int, int] = GRID, bin_ms: float 
     similarity = (usual - distance) / diagonal
     numbers = [cells(path, grid) @ (1, grid[0]) for path in (a, b)]
     first, second = (np.repeat(of, _bins(path, bin_ms)) for of, path in zip(numbers, (a, b), strict=True))
-    # Row by row: paths of minutes have thousands of bins.
+    # Compute the similarity row by row, because paths of minutes have thousands of bins.
     score = needleman_wunsch(similarity[number, second] for number in first)
     return score / (usual / diagonal * max(len(first), len(second)))
 
@@ -189,7 +190,7 @@ def _every_cell(grid: tuple[int, int]) -> Floats:
 
 
 def sequence_score(a: Floats, b: Floats, clusters: Floats, reach: float) -> float:
-    """Return the share of the longer of two paths, as strings of clusters, that agrees in order with the other, 0..1.
+    """Return the share, 0..1, of the longer path that agrees in order with the other path, both as strings of clusters.
 
     Borji, Tavakoli, Sihite and Itti, ICCV 2013, section 3; as Yang et al., CVPR 2020 (COCO-Search18): a pair of equal
     clusters scores 1, any other pair and a gap score 0. A fixation farther than `reach` from every cluster belongs to

@@ -81,11 +81,11 @@ def model_of(scored: Scored) -> str | None:
 
 
 def origin_of(scored: Scored) -> dict[str, str | None]:
-    """Return `model` and `run` of a solver; None for a missing one."""
+    """Return `model` and `run` of a solver; each is None if it is missing."""
     return {"model": model_of(scored), "run": None if scored.folder is None else scored.folder.path.as_posix()}
 
 
-# Shown if the run was made from Python or a script instead of a command.
+# Shown in place of a command if the run was started from Python or a script.
 AGAIN = "ask again as before"
 
 
@@ -108,7 +108,7 @@ def command_for_unchosen(hybrids: Sequence[Scored], name: str, compared: Sequenc
     """Return the shell command that compares the full runs of `compared`, if a run of `hybrids` has solver `name`.
 
     The result is empty if no run has this solver. If some of `compared` are predictions from a file, which the command
-    would leave out, it is the path to add instead.
+    would leave out, the result is instead the path of the run to add.
     """
     own_runs = [solver.folder for solver in hybrids if solver.folder is not None and not is_imported(solver)]
     having = next((folder for folder in own_runs if name in folder.solvers()), None)
@@ -130,7 +130,7 @@ class ComparisonGroup:
     """A hybrid solver with real tools, with its parts and controls; None for each that is missing."""
 
     hybrid: Scored
-    # Its MLLM without tools.
+    # The hybrid solver's MLLM without tools.
     alone: Scored | None = None
     # The specialists without an MLLM.
     specialist: Scored | None = None
@@ -169,8 +169,8 @@ def comparison_groups(solvers: Sequence[Scored]) -> tuple[ComparisonGroup, ...]:
     ]
     hybrids = [solver for solver in hybrids if form_of(solver) in (None, BOTH)]
     plain = {(solver.model, word(solver)) for solver in hybrids if asked_in(solver) == USUAL}
-    # A solver with another tool style or fewer pictures is a setting in the study of the same solver without it; a
-    # judged variant belongs to a solver that is present.
+    # A solver with another tool style or fewer pictures is a setting in the study of the plain solver; a judged variant
+    # belongs to a solver that is present.
     heads = [solver for solver in hybrids if asked_in(solver) == USUAL or (solver.model, word(solver)) not in plain]
     heads = [head for head in heads if not head.read_by_judge]
     # If a solver with a loop is present, `result_only` is a setting in that solver's study, not a contestant.

@@ -1,4 +1,4 @@
-"""The headline of a comparison: its first line, a table of solvers, and one of tasks by solvers.
+"""The headline of a comparison: its first line, a table of solvers, and a table of tasks by solvers.
 
     head_of(solvers)       # ("openai:gpt-4o", "BLINK val", "105 questions", "2026-11-28")
     headline_tables(compare(solvers))
@@ -49,7 +49,7 @@ from hybrid.scoring.sections.tasks import WHERE_ANSWERED as TASK_WHERE_ANSWERED
 from hybrid.scoring.tally import OTHER
 
 SECTIONS = ("metrics", "differences", "tasks", "outcomes")
-# Maximum columns for a solver's name, a task's name, and a solver's name as a heading.
+# Maximum width, in characters, of a solver's name, a task's name, and a solver's name as a heading.
 NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
@@ -62,7 +62,7 @@ MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its
 
 
 def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
-    """Return the table of solvers, then that of tasks if there are two or more."""
+    """Return the table of solvers, then the table of tasks if there are two or more tasks."""
     rows = {result.name: result.rows for result in results(comparison, SECTIONS)}
     baseline = _baselines(comparison)
     differences = [row for row in rows.get("differences", ()) if row.quantity == "difference" and not row.detail]
@@ -72,7 +72,7 @@ def headline_tables(comparison: Comparison) -> tuple[Table, ...]:
 
 
 def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
-    """Return the limits of every number: labels, failed and open questions, and damage of the runs."""
+    """Return warnings that apply to every number: labels, failed and open questions, and damage of the runs."""
     labels: dict[str, list[str]] = {}
     for solver in solvers:
         for label in solver.labels:
@@ -114,7 +114,7 @@ def rule_head(solvers: Sequence[Scored], form: str) -> str:
 
 
 def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str, form: str) -> str:
-    """Return warnings, conclusion, both tables and hints for more; text fits `NARROW` columns."""
+    """Return warnings, conclusion, the tables of `headline_tables`, and `more`; text fits `NARROW` columns."""
     if form not in ("text", "narrow"):
         bullets = "" if form == "latex" else "".join(f"- {one_line(sentence.text)}\n" for sentence in sentences)
         head = rule_head(comparison.solvers, form)
@@ -161,7 +161,8 @@ def _baselines(comparison: Comparison) -> Mapping[str, str]:
     paired = {name for pair in comparison.pairs for name in pair} - set(baseline.values())
     for solver in comparison.solvers:
         if solver.solver in paired:
-            # If no model alone is a baseline, the first solver becomes its own, to which it has no difference.
+            # If no model alone is a baseline, the first solver becomes its own baseline, and no difference is shown for
+            # it.
             baseline.setdefault(solver.solver, first)
     return baseline
 
@@ -226,7 +227,7 @@ def _shared_note(differences: Iterable[Result], values: Mapping[str, Result]) ->
 
 
 def _means_note(comparison: Comparison, subject: str = "Differences") -> tuple[str, ...]:
-    """Return a note on solvers whose differences, or their marks, belong to a mean over repetitions, not to the row."""
+    """Return a note on repeated solvers: their differences and marks belong to a mean over repetitions."""
     counts = {solver.solver: len(comparison.repetitions(solver)) for solver in comparison.solvers}
     repeated = [f"{clipped(name, NAME)} {count}" for name, count in counts.items() if count > 1]
     return (f"{subject} compare means over repetitions ({', '.join(repeated)}).",) if repeated else ()
@@ -284,7 +285,7 @@ def _tasks(
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
-    """Return a message with cause and remedy if no solver finished a question; None if one did."""
+    """Return a message with cause and remedy if no solver finished a question; None if any solver did."""
     if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
         return None
     names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))
@@ -311,7 +312,7 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     return redact("\n".join(lines) + "\n")
 
 
-# Replaces the split, because numbers on generated questions are not benchmark results.
+# Printed in place of the split, because numbers on generated questions are not benchmark results.
 GENERATED: Final = "generated questions"
 # Name of the only split of a data set, which adds nothing to the benchmark's name.
 WHOLE: Final = "all"
@@ -335,7 +336,7 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
-    """Return the same parts from the manifest of a run, without scoring its answers."""
+    """Return the parts of `head_of` from the manifest of a run, without scoring its answers."""
     identity = folder.manifest["identity"]
     model = identity.get("model")
     generated = (identity.get("data") or {}).get("kind") == "sample"
@@ -345,7 +346,7 @@ def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
 
 
 def flag_captions(latex: str, solvers: Sequence[Scored]) -> str:
-    """Add `GENERATED` to the captions of LaTeX tables if questions were generated: a compiled page has no head."""
+    """Add `GENERATED` to LaTeX captions if questions were generated, because the head is only a LaTeX comment."""
     if not any(solver.data.generated for solver in solvers):
         return latex
     return _CAPTION.sub(lambda match: f"{match[1]} ({GENERATED})}}", latex)

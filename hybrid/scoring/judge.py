@@ -46,7 +46,7 @@ from hybrid.scoring.tally import tally
 
 CONFIGURATION = "verdicts.json"
 TEXTS = Path(__file__).with_name("judge.toml")
-# Number of readable replies mixed in.
+# Number of readable replies that are mixed in, to test whether the judge agrees with the parser.
 MIXED = 20
 
 
@@ -57,7 +57,7 @@ class UnreadReply:
     id: str
     ask: int
     exchange: Exchange
-    # The parser's answer, if the reply is one that was mixed in.
+    # The parser's answer, if this is one of the readable replies that are mixed in.
     known: str | None = None
 
 
@@ -116,7 +116,7 @@ async def judge_run(
             attempts = tuple(folder.recorded(solver).without_steps.values())
             unparsed = unread_replies(solver_tally.scores, attempts, options)
             readable = readable_replies(attempts, {reply.id for reply in unparsed}, mixed if unparsed else 0)
-            # Spread both kinds evenly over the whole order.
+            # Spread the unread and the readable replies evenly over the order in which they are judged.
             places = [
                 ((place + 0.5) / len(replies), reply)
                 for replies in (unparsed, readable)
@@ -213,7 +213,7 @@ def unread_replies(
 
 
 def readable_replies(attempts: Iterable[Attempt], without: Collection[str], count: int) -> tuple[UnreadReply, ...]:
-    """Return up to `count` parsed replies to other questions, spread evenly over the answers; deterministic.
+    """Return up to `count` parsed replies to other questions, always the same, spread evenly over the answers.
 
     The even spread gives a judge that always names the same answer a low agreement.
     """
@@ -230,7 +230,7 @@ def readable_replies(attempts: Iterable[Attempt], without: Collection[str], coun
 
 
 async def ask_judge(model: ChatModel, unread_reply: UnreadReply) -> ReplyReading:
-    """Return one reading. Raises the model's exceptions."""
+    """Ask the judge about one reply and return its reading. Raises the model's exceptions."""
     reply, prompt = unread_reply, unread_reply.exchange.prompt
     text = judge_prompt(reply.exchange, read_texts(TEXTS))
     # Use a separate call key: recordings of the run must not answer the judge's calls.

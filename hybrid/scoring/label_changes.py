@@ -36,7 +36,7 @@ def with_same_labels(solvers: Sequence[Scored], mode: OtherLabels) -> tuple[Scor
         labelled = [solver for solver in solvers if not solver.data.generated]
         if not any(
             question.target != other.target
-            # Solvers of one run share their questions.
+            # Solvers of one run share their questions, so compare each set of questions once.
             for a, b in itertools.combinations({id(solver.questions): solver for solver in labelled}.values(), 2)
             for name, question in a.questions.items()
             if question.task == correction.task and isinstance(question, Question)
@@ -81,7 +81,7 @@ def _without(scored: Scored, task: str) -> Scored:
 
 
 def printed_otherwise(comparison: Comparison) -> tuple[CardCorrection, ...]:
-    """Return the corrections made after the printed numbers, if some solver does not have the older labels."""
+    """Return the corrections that are later than the printed numbers, if some solver lacks the older labels."""
     if comparison.options.other_labels == "compare":
         return ()
     corrections = []

@@ -33,5 +33,5 @@ def settings_of(identity: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def draws_answers(identity: Mapping[str, Any]) -> bool:
-    """Return whether the model may answer differently when asked again: its temperature is not 0 or unknown."""
+    """Return whether the model may answer differently when asked again: its temperature is unknown or above 0."""
     return settings_of(identity).get("temperature") != 0

@@ -1,4 +1,4 @@
-"""Two to four solvers on exactly the questions that all of them have and none failed.
+"""Compares two to four solvers on exactly the questions that all of them have and none of them failed.
 
     shared = comparison.overlap(alone, blank, hybrid)
     alone, blank, hybrid = shared.headline("wrong")      # each solver's headline metric, over the same units
@@ -53,7 +53,7 @@ Untested = Literal["failed", "waiting", "unanswered", "units"]
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Some solvers of one benchmark, and the questions that any of them has, or a subset.
+    """Solvers of one benchmark, and the questions that at least one of them has, or a subset of these questions.
 
     A question that one solver lacks or failed stays in the view as failed for all, so that benchmarks leave out the
     whole unit it belongs to (a pair of images). A repeated solver counts with the mean over its repetitions, per
@@ -61,7 +61,7 @@ class Overlap:
     """
 
     solvers: tuple[Scored, ...]
-    # For each solver all repetitions, including itself.
+    # For each solver, all of its repetitions, including the solver itself.
     repetitions: tuple[tuple[ScoredAnswers, ...], ...]
     # Whether solvers are tested even if too many questions failed.
     allow_failed: bool
@@ -79,7 +79,7 @@ class Overlap:
     def of(
         cls, solvers: Sequence[Scored], repetitions: Sequence[Sequence[ScoredAnswers]], *, allow_failed: bool
     ) -> Overlap:
-        """Return the overlap of these solvers, in the order of the first.
+        """Return the overlap of these solvers; questions are in the order of the first solver.
 
         `repetitions` has all repetitions of each solver.
         """
@@ -97,7 +97,7 @@ class Overlap:
         positions = tuple(tuple(at[places] for at in solver_places) for solver_places in self.positions)
         full = self.full or self
         view = replace(self, ids=self.ids[places], first=self.first[places], positions=positions, full=full)
-        # Computed once, for all subsets.
+        # Clusters are computed once, for all subsets.
         view.__dict__["unit"] = self.unit[places]
         return view
 
@@ -127,7 +127,7 @@ class Overlap:
 
     @cached_property
     def lost(self) -> Flags:
-        """Marks the questions that all solvers have and at least one failed in every repetition."""
+        """Marks the questions that all solvers have and that at least one solver failed in every repetition."""
         failed = [
             np.all([(at < 0) | answers.failed[at] for answers, at in zip(repeats, places, strict=True)], 0)
             for repeats, places in zip(self.repetitions, self.positions, strict=True)
@@ -185,7 +185,7 @@ class Overlap:
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """Each solver's first readable answer of the counting repetitions; None if there is none or it is missing."""
+        """Each solver's first readable answer in its counting repetitions; None if no repetition has one."""
         columns = []
         for repeats in self._counting:
             column = objects([None] * len(self))
@@ -197,7 +197,7 @@ class Overlap:
 
     @cached_property
     def silent_share(self) -> list[Floats]:
-        """For each solver, by question: share, 0..1, of counting repetitions without an answer; 0 if not present."""
+        """For each solver and question, the share of counting repetitions without an answer; 0 if not present."""
         shares = self._mean(lambda answers: (~answered(answers.answer)).astype(float))
         return [np.where(self.present, share, 0.0) for share in shares]
 
@@ -226,7 +226,8 @@ class Overlap:
 
         pairs = zip(part.repetitions, part.positions, strict=True)
         view = replace(part, positions=tuple(tuple(map(drop_unanswered, repeats, places)) for repeats, places in pairs))
-        # A unit of several questions may be complete in no repetition of one solver, and only in these of the other.
+        # If the metric counts units of several questions, a unit may be complete in some repetitions of one solver, but
+        # in none of the other.
         if any(metric.n != view.kept.sum() for metric in view.headline(self.rule) or ()):
             return self.with_failed(self.present & ~np.any(self.unanswered, 0))
         return view
@@ -264,7 +265,7 @@ class Overlap:
         for place, repetitions in enumerate(self.repetitions):
             by_name: dict[str, list[Metric]] = defaultdict(list)
             for number, answers in enumerate(repetitions):
-                # Metrics over all questions were computed with the scores; those over a subset were not.
+                # Metrics over all questions were computed with the scores; metrics over a subset were not.
                 if len(answers.place) == len(self) and self.present.all() and self._cover_same_questions:
                     all_metrics: Iterable[Metric] = answers.metrics(rule)
                 else:
@@ -298,7 +299,8 @@ class Overlap:
         for place, metric in enumerate(metrics):
             repeats = [self._headline_with(metric.name, neutral, place, rule, numbers) for numbers in combinations]
             present = [repeat for repeat in repeats if repeat is not None]
-            # A combination with a repetition that failed everything has no value, and no question that counts.
+            # A combination that includes a repetition in which every question failed has no value, and no question
+            # counts in it.
             part = _in_order(_mean_metric(present)) if present else None
             if part is None or _units(part) != _units(metric):
                 return None
@@ -333,7 +335,7 @@ class Overlap:
     def _headline_with(
         self, name: str, neutral: Mapping[int, Score], place: int, rule: UnansweredRule, numbers: Sequence[int]
     ) -> Metric | None:
-        """Return a metric of one solver for one combination of repetitions, one per solver.
+        """Return one solver's metric for a combination that has one repetition of each solver.
 
         On questions that any of these repetitions left unanswered, the solver gets the neutral score. Questions that do
         not count in all of them are marked as failed.
@@ -353,14 +355,15 @@ class Overlap:
 
         With `by_question`, if repetitions cover different questions, the cluster of a cell also names its question
         where possible: otherwise the mean over repetitions would mix different questions of one cluster. A single
-        repetition needs no names, which cost a second summary.
+        repetition needs no such names, which would cost a second summary.
         """
         metrics = summary(self.benchmark, self.questions, scores)
         if not by_question or self._cover_same_questions:
             return metrics
         named_scores = [replace(score, cluster=f"{score.unit}{OF_QUESTION}{n:09}") for n, score in enumerate(scores)]
         by_question_name = {metric.name: metric for metric in summary(self.benchmark, self.questions, named_scores)}
-        # If each question is a cluster, a metric over whole clusters has other cells or none; then keep its own cells.
+        # A metric over whole clusters has other cells, or none, if each question is a cluster of its own. Such a metric
+        # keeps its original cells.
         pairs = ((metric, by_question_name.get(metric.name, metric)) for metric in metrics)
         return [named if len(named.cells) == len(metric.cells) else metric for metric, named in pairs]
 
@@ -380,7 +383,7 @@ class Overlap:
         return tasks
 
     def scores(self, place: int, rule: UnansweredRule, number: int = 0) -> list[Score]:
-        """Return the scores of a solver's repetition; those that do not count are marked as failed."""
+        """Return the scores of a solver's repetition; scores that do not count are marked as failed."""
         scores = self.repetitions[place][number].scored.counted[rule].scores
         rows = zip(self.first, self.positions[place][number], self.present, strict=True)
         pairs = ((scores[at] if at >= 0 else first, at >= 0 and counts) for first, at, counts in rows)
@@ -422,12 +425,12 @@ class Overlap:
         counted = under > 0 if share else np.ones(len(under), bool)
         columns = (self.unit[self.kept][counted], above[counted].tolist(), under[counted].tolist())
         valid = tuple(map(Cell, repeat(""), *columns))
-        # Computed here because `combine` would sort the cells.
+        # The ratio is computed directly, because `combine` would sort the cells first.
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, n=len(valid), combine="ratio", cells=valid, share=share)
 
     def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
-        """Return the reason why these metrics (default: accuracy) are not tested; None if they are.
+        """Return the reason why these metrics (default: accuracy) are not tested; None if they are tested.
 
         Every section that compares solvers uses this check. The share of failed questions is limited both in this view
         and in the full overlap.
@@ -450,7 +453,7 @@ class Overlap:
 
     @cached_property
     def _of_kept_units(self) -> Flags:
-        """Marks the present questions of all units that have a kept question; every section asks for them."""
+        """Marks the present questions of all units that have a kept question; cached, because every section uses it."""
         return self._questions_of(set(self.unit[self.kept]))
 
     def _questions_of(self, units: Collection[str]) -> Flags:

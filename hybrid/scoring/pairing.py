@@ -1,4 +1,4 @@
-"""Whether questions of two solvers are the same, so that they may be compared.
+"""Checks that two solvers answered the same questions, so that they may be compared.
 
 An id alone proves nothing: `val_Jigsaw_1` exists in BLINK val and among generated questions. Questions pair by id
 if both solvers were given the same data (its fingerprint in the manifest), or if everything known on both sides about
@@ -17,7 +17,7 @@ from hybrid.log.lines import Records
 
 Questions = Mapping[str, Question | BrokenQuestion]
 
-# Number of printed digits of a fingerprint, enough to tell two apart.
+# Number of printed digits of a fingerprint, enough to tell two fingerprints apart.
 SHOWN_SHA256 = 12
 
 
@@ -69,7 +69,7 @@ def check_same(
         raise UsageError(
             f"two benchmarks cannot be compared:\n  {sources}\nname runs of one of them; `hybrid report` takes both"
         )
-    # Whether both are known to be the same data.
+    # Whether both solvers are known to have been given the same data.
     same = bool(data_a.facts) and (data_a.split, data_a.facts) == (data_b.split, data_b.facts)
     if of_a is of_b or (same and data_a.settings != data_b.settings):
         return
@@ -95,7 +95,7 @@ def check_same(
 
 
 def find_mismatch(a: Question | BrokenQuestion, b: Question | BrokenQuestion, *, strict: bool = False) -> str | None:
-    """Return the first difference between two questions of one id, as far as both sides know it; None if none.
+    """Return the first field in which two questions of one id differ, among the fields known for both; else None.
 
     Predictions may lack their questions' texts and images; then the number of choices and the target decide. Harnesses
     save a part of the text, so one text may contain the other. `strict` requires the images of both, because targets

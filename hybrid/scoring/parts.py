@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from hybrid.scoring.compare import Comparison
 
 
-# The solvers `a` and `b` of a row; None for the first two.
+# The solvers `a` and `b` of a row; None for the first two of the given solvers.
 Sides = tuple[Scored, Scored] | None
 
 
 @dataclass(frozen=True)
 class Part:
-    """The questions that all of some solvers answered, and a template for a statistic's rows."""
+    """The questions that several solvers share, and a template for the rows of a statistic about them."""
 
     shared: Overlap
     row: Result
@@ -70,7 +70,7 @@ class Part:
         return replace(self.row, quantity=quantity, value=value, **{"n": len(self), **fields})
 
     def count(self, quantity: str, amount: Floats | Flags, **fields: Any) -> Result:
-        """Return a row with the sum of `amount` over the questions, and the ids of those above 0."""
+        """Return a row with the sum of `amount` over the questions, and the ids of questions where it is above 0."""
         ids = tuple(self.seen.ids[np.asarray(amount, float) > 0])
         return self.number(quantity, total(amount), **{"unit": QUESTIONS, "ids": ids, **fields})
 
@@ -104,7 +104,7 @@ def parts(
     repeated: bool = True,
     notes: bool = True,
 ) -> Iterator[Part]:
-    """Yield the part of all shared questions, with a note on those left out, then each group's part.
+    """Yield the part of all shared questions, with a note on the questions left out, then each group's part.
 
     The rows name the two solvers `sides`, by default the first two.
     """
@@ -124,7 +124,7 @@ def contrasts(
     of: Mapping[str, tuple[int, int]],
     only: frozenset[str] | None = None,
 ) -> Iterator[Result]:
-    """Yield differences of these solvers: in the headline metric over all questions, in accuracy for each group.
+    """Yield differences of these solvers: in the headline metric over all questions, and in accuracy for each group.
 
     With `only`, the differences are over the questions with these ids.
     """
@@ -170,7 +170,7 @@ class ToolEffect:
 
     @property
     def why_untested(self) -> str:
-        """Return why nothing is tested; empty if something is."""
+        """Reason why this effect is not tested; empty if it is tested."""
         reason = self.shared.untested(self.metrics)
         return "" if reason is None else UNTESTED[reason]
 
@@ -180,7 +180,7 @@ class ToolEffect:
         return unit_of(self.metrics) == FRACTION
 
     def row(self, section: str, quantity: str = "") -> Result:
-        """Return an empty row of this effect."""
+        """Return a row about this effect, without a value."""
         metric, unit = self.metrics[0], unit_of(self.metrics)
         row = Result(
             section, quantity or self.quantity, unit, None, a=self.a.solver, b=self.b.solver, metric=metric.name
@@ -189,7 +189,7 @@ class ToolEffect:
 
 
 def tool_effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[ToolEffect]:
-    """Yield the effects that the group's solvers allow, if both sides have the headline metric."""
+    """Yield the effects that the group's solvers allow, if both compared solvers have the headline metric."""
     alone, blank, hybrid = group.alone, group.blank, group.hybrid
     if alone is not None:
         yield from _effects(comparison, (alone, hybrid), {GAIN: (0, 1)})

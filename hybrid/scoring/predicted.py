@@ -44,7 +44,7 @@ def score_predictions(
     data: str | None = None,
     more: Sequence[Path] = (),
 ) -> Scored:
-    """Score predictions that another program saved, by default their stored answers if every row has one, else texts.
+    """Score predictions of another program: by default stored answers if every row has one, else the reply texts.
 
     `more` lists further files of the same model (`sets_of`).
 

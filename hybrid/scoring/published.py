@@ -24,7 +24,7 @@ class Published:
     who: str
     # model | specialist | human | chance
     kind: str
-    # The metric or task of the cell, named as in the benchmark's own metrics where they exist.
+    # The metric or task of the cell, by the name that it has in the benchmark's metrics if it is one of them.
     metric: str
     value: float
     # The table, for example "Table 4".

@@ -14,7 +14,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.label_changes import is_concerned, printed_otherwise
 from hybrid.scoring.published import Published, published
 
-# Maximum columns of numbers in one block.
+# Maximum number of columns with numbers in one block.
 WIDEST = 8
 
 # Metric and split of a column.
@@ -96,7 +96,7 @@ def _block(title: str, cells: Sequence[Published], heads: Sequence[Head]) -> Tab
     columns = (Column("who", "left"), *map(Column, names))
     decimals = max(len(f"{cell.value:.6f}".rstrip("0").partition(".")[2]) for cell in cells)
     notes: dict[str, int] = {}
-    # The number of questions of each column, if its cells agree on one.
+    # The number of questions of each column, if all cells of the column state the same number.
     question_counts = [
         {row[head].n for row in rows if head in row and row[head].n and row[head].kind != "human"} for head in heads
     ]

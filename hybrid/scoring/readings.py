@@ -44,7 +44,7 @@ class ReplyReading:
     known: str | None = None
 
 
-# By question id with variant, and number of the prompt from 0.
+# The keys are the id of a question with its variant, and the number of the prompt, from 0.
 Readings = Mapping[tuple[str, int], ReplyReading]
 
 

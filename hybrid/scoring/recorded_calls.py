@@ -32,7 +32,7 @@ NAMES = "names"
 
 
 def recorded_tools(calls: Sequence[TracedCall]) -> AskTool:
-    """Return a caller that answers from recorded calls, the last first; any other call raises `NoBackend`."""
+    """Return a caller that answers from recorded calls, preferring the latest; any other call raises `NoBackend`."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
         fields = json_of_args(args)

@@ -1,4 +1,4 @@
-"""Two files of per-question results from elsewhere, without and with tools, as questions of the decomposition.
+"""Reads two files with another program's results by question, without and with tools, for the decomposition.
 
     pair = read_pair(Path("without.csv"), Path("with.csv"))
     pair.questions, pair.missing             # ToolQuestions, and what the files lack
@@ -45,7 +45,7 @@ Row = Mapping[str, object]
 
 @dataclass(frozen=True)
 class RecordedPair:
-    """The questions that both files have, in the order of the first."""
+    """The questions that both files have, in the order of the first file."""
 
     questions: tuple[ToolQuestion, ...]
     # Whether gain and harm can be split by whether a tool was called.
@@ -54,17 +54,17 @@ class RecordedPair:
     only_one: int
     # Number of questions without `correct` in a file, or without `calls` in a file with that column.
     empty: int = 0
-    # Number of questions without a task, if others have one.
+    # Number of questions without a task, if other questions have a task.
     without_task: int = 0
 
     @property
     def how(self) -> Combine:
-        """The mean over tasks if every question has one, else over questions."""
+        """Average over tasks if every question has a task, else over questions."""
         return "mean_of_ratios" if all(question.task for question in self.questions) else "ratio"
 
     @property
     def opposite_count(self) -> float | None:
-        """The difference over all questions if the mean over tasks has the other sign; else None."""
+        """The difference over all questions if the mean over tasks has the opposite sign; else None."""
         by_task: dict[str, list[float]] = {}
         for question in self.questions:
             by_task.setdefault(question.task, []).append(question.with_tools - question.alone)
@@ -98,7 +98,7 @@ UNSPLIT = {PARTS[1]: "gains", PARTS[3]: "harms"}
 
 @dataclass(frozen=True, repr=False)
 class RecordedReport(Report):
-    """The decomposition of results from elsewhere: rows of the result table, with the files' names."""
+    """The decomposition of another program's results: rows of the result table, with the files' names."""
 
     results: tuple[Result, ...]
 
@@ -176,7 +176,7 @@ def _is_empty(row: Row, name: str) -> bool:
 
 
 def _shared_cell(identity: str, name: str, alone_row: Row, hybrid_row: Row) -> str:
-    """Return a text that either file may have; empty if both lack it. Raises `DataError` if they differ."""
+    """Return the text of a cell that either file may have; empty if both lack it. Raises `DataError` if they differ."""
     values = {str(row[name]).strip() for row in (alone_row, hybrid_row) if not _is_empty(row, name)}
     if len(values) > 1:
         raise DataError(f"{identity}: its {name} is {' in one file and '.join(sorted(values))} in the other")

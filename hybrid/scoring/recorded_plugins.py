@@ -21,12 +21,12 @@ from hybrid.log.folder import RunFolder
 from hybrid.log.manifest import PLUGINS
 from hybrid.plugins.discovery import KINDS, TOOLS, add_search_path, find_origins, folder_hash, option_of, origin_facts
 
-# Prefix that distinguishes the keys of routes from those of tools.
+# Prefix that distinguishes the keys of routes from the keys of tools.
 ROUTE = "route "
 _PACKAGES = {kind.folder: kind.package for kind in KINDS}
 # The name of the option under which folders of manifests are searched.
 MANIFEST = "the manifest's path"
-# Notes that were printed, as several sections look for the same plug-ins.
+# Notes that were already printed. Several sections look for the same plug-ins, so each note is printed only once.
 _NOTED: set[str] = set()
 
 
@@ -56,7 +56,7 @@ def find_plugins(folder: RunFolder) -> dict[str, str]:
 
 
 def find_lost_rules(folder: RunFolder) -> dict[str, str]:
-    """Return why rules are missing, by name of their tool and by the routes that it served in the run."""
+    """Return why rules are missing, by the name of their tool and by each route that the tool served in the run."""
     recorded = folder.manifest.get(PLUGINS, {})
     missing: dict[str, str] = {}
     for plugin, cause in find_plugins(folder).items():
@@ -70,7 +70,10 @@ def find_lost_rules(folder: RunFolder) -> dict[str, str]:
 
 
 def _other_code(plugin: str, package: str, facts: Mapping[str, Any], run: Path) -> str:
-    """Return the reason if another run's folder has other code of this name, else ""; note other code of `--path`."""
+    """Return the reason if other code of this name comes from a manifest's folder, else "".
+
+    If it comes from `--path` or `$HYBRID_TOOL_PATH`, print a note instead.
+    """
     current = origin_facts([(package, plugin.partition("/")[2])]).get(plugin, {})
     if "sha256" not in current or current["sha256"] == facts.get("sha256"):
         return ""

@@ -95,7 +95,7 @@ class SolverRows:
 
     @cached_property
     def recorded(self) -> Recorded | None:
-        """The attempts in its run; None for predictions scored directly from their file."""
+        """The attempts in the solver's run; None for predictions scored directly from their file."""
         return None if self.scored.folder is None else self.scored.folder.recorded(self.scored.recorded)
 
     def row(self, name: str) -> Row | None:
@@ -122,7 +122,7 @@ class Row:
 
     @cached_property
     def asks(self) -> AskFacts | None:
-        """Cost and time of the attempt; None if it was not recorded. Raises as `attempt`."""
+        """Cost and time of the attempt; None if it was not recorded. Raises what `attempt` raises."""
         recorded, name = self.solver.recorded, self.question.id
         return (
             None
@@ -135,7 +135,7 @@ class Row:
         """The total usage of all exchanges."""
         if self.asks is None:
             return None
-        # Even a sum over one usage would take as long as the rest of the row.
+        # Avoid the sum over a single usage, which would take as long as the rest of the row.
         return self.asks.usages[0] if len(self.asks.usages) == 1 else sum(self.asks.usages, Usage())
 
     @property
@@ -164,7 +164,7 @@ class Row:
             return [
                 getattr(exchange, part).text for exchange in (() if self.attempt is None else self.attempt.exchanges)
             ]
-        # The usage counts the remaining columns under the same names, with one exception.
+        # The values of all other columns are fields of the usage, with the same names except for `call_seconds`.
         field = {"call_seconds": "seconds"}.get(name, name)
         if self.usage is None or (field in COST_FIELDS and not self.usage.is_complete):
             return None
@@ -176,7 +176,8 @@ def _tokens(row: Row) -> int | None:
     return None if tokens is None else sum(tokens)
 
 
-# How to compute each column from a row; `NAME` stands for each key of the mapping.
+# How to compute each column from a row. A name that ends with `NAME` stands for one column per key of the computed
+# mapping.
 MADE: Mapping[str, Callable[[Row], Any]] = {
     "benchmark": lambda row: row.solver.scored.data.name,
     "split": lambda row: _split(row.solver.scored),
@@ -235,7 +236,7 @@ COLUMNS = tuple(
     for match in _ITEM.finditer(__doc__ or "")
 )
 PARQUET = tuple(column for column in COLUMNS if column.form != "table")
-# Columns that a notebook shows of a table: the first questions, and these for each solver.
+# What a notebook shows of a table: this many of its first questions, and these columns for each solver.
 SHOWN_QUESTIONS = 10
 SHOWN_COLUMNS = ("solver", "answer", "outcome", "correct", "tools", "cost_usd")
 TABLE = tuple(column for column in COLUMNS if column.form != "parquet")
@@ -243,14 +244,14 @@ NAME = "NAME"
 
 
 class QuestionTable(Sequence[Mapping[str, Any]]):
-    """A row per question and solver, with the columns of `TABLE` or others; `group.NAME` becomes one per group."""
+    """A row per question and solver, with these columns (default: `TABLE`); `group.NAME` becomes a column per group."""
 
     def __init__(self, solvers: Sequence[Scored], columns: Sequence[RecordColumn] = TABLE) -> None:
         rows = [row for scored in solvers for row in SolverRows(scored)]
         self._questions = {row.question.id: row.question for row in rows}
-        # Maps each column of the file to its fact and, for a mapping, to the key in it.
+        # Maps the name of each column to its fact and, if the fact is a mapping, to the key of the column's value.
         places: dict[str, tuple[str, str | None]] = {}
-        self.columns: dict[str, str] = {}  # Name and type
+        self.columns: dict[str, str] = {}  # Maps the name of each column to its type
         for column in columns:
             several = column.name.endswith(NAME)
             keys = dict.fromkeys(key for row in rows for key in row.fact(column.name)) if several else (None,)
@@ -314,7 +315,7 @@ def _question_html(question: Question | BrokenQuestion) -> list[str]:
 
 
 def _split(scored: Scored) -> str | None:
-    """Return the split of a run's questions; None for predictions, which do not name it."""
+    """Return the split of a run's questions; None for predictions, which name no split."""
     if scored.data.generated:
         return scored.data.named_split
     split: str | None = scored.identity.get("split")

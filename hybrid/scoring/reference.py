@@ -59,7 +59,7 @@ def reference_lines(comparison: Comparison, chance: Sequence[Result]) -> tuple[R
 
 
 def _printed(comparison: Comparison, sizes: Mapping[str, int]) -> list[ReferenceLine]:
-    """Return the matching cells; equal values of one task are merged, with all their tables named."""
+    """Return the matching printed cells; equal values of one task are merged, with all their tables named."""
     first = comparison.solvers[0]
     if first.data.generated:
         return []

@@ -30,7 +30,7 @@ from hybrid.scoring.attempt_facts import TracedCall, calls_of
 
 # Share of the annotated box that a region must contain.
 HALF: Final = 0.5
-# Share of the picture above which a call's boxes select no place.
+# If a call's boxes cover more than this share of a picture, the call does not count as looking at a place.
 WHOLE: Final = 0.5
 # Largest distance at which a point counts as looking at an annotated point, as a share of the picture's longer side.
 NEAR: Final = 0.05
@@ -96,7 +96,7 @@ def _within(question: Question, image: StoredImage) -> float:
 
 
 def covers(place: Place, target: Target) -> bool:
-    """Return whether a box or point in the target's image covers it; see the definition above."""
+    """Return whether a box or point in the target's image covers the target, as defined in the module's docstring."""
     annotated_place = target.place
     if isinstance(place, Point) and isinstance(annotated_place, Point):
         return math.hypot(place.x - annotated_place.x, place.y - annotated_place.y) <= target.within
@@ -106,7 +106,7 @@ def covers(place: Place, target: Target) -> bool:
         return _holds(place, annotated_place.x, annotated_place.y)
     shared = max(0.0, min(place.x1, annotated_place.x1) - max(place.x0, annotated_place.x0))
     shared *= max(0.0, min(place.y1, annotated_place.y1) - max(place.y0, annotated_place.y0))
-    # Half of the area is at least half of each side, and so includes the centre.
+    # A region that shares half of the box's area covers at least half of each side, and so includes the centre.
     return shared >= HALF * area(annotated_place)
 
 
@@ -198,7 +198,7 @@ def _place_of(numbers: Any) -> Place | None:
 
 
 def _in_original(ref: ImageRef, place: Place, refs: Mapping[str, ImageRef]) -> LookedRegion | None:
-    """Return a position in an image in pixels of its parent image; None if that is unknown."""
+    """Map a position in a crop to pixels of the image that was cropped first; None if the mapping is unknown."""
     for _ in range(DEPTH):
         parent = refs.get(ref.parent or "")
         if parent is None:
@@ -234,7 +234,7 @@ def _is_everywhere(regions: Sequence[LookedRegion]) -> bool:
         if isinstance(region.place, Box):
             boxes[region.image].append(region.place)
     most = {image: WHOLE * image.width * image.height for image in boxes}
-    # The sum is quick to compute, and no union is larger.
+    # Compute the sum of the areas first: it is quick to compute, and the union is never larger.
     return any(sum(map(area, of)) > most[image] and area_of_union(of) > most[image] for image, of in boxes.items())
 
 

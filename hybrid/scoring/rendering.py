@@ -1,4 +1,4 @@
-"""Rows of the result table as tables for people, csv for spreadsheets and JSON for programs.
+"""Renders rows of the result table as tables for people, csv for spreadsheets and JSON for programs.
 
     for section_results in results(comparison):
         tables_of(comparison, section_results)
@@ -11,7 +11,7 @@ between sections are in their `Section`.
 Names of solvers, tasks and groups may come from data, and a spreadsheet evaluates a cell that begins with `=`, `+`,
 `-`, `@`, a tab or a line break as a formula (OWASP, CSV Injection). Such a name gets a leading apostrophe, which a
 spreadsheet hides; a name that already has apostrophes before such a sign gets one more, so that removing one apostrophe
-restores every name (`named`). Numbers, including negative ones, stay numbers, and csv never rounds.
+restores every name (`unescape`). Numbers, including negative ones, stay numbers, and csv never rounds.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tables_of(comparison: Comparison, result: SectionResult) -> tuple[Table, ...
 
 
 def title_of(comparison: Comparison, section: Section) -> str:
-    """Return benchmark, section, failures and labels, which qualify every number below."""
+    """Return a section's title: benchmark, section, and the failures and labels that qualify every number below."""
     failed = [
         f"{solver.solver}: {solver.failed} of {len(solver.scores)} failed"
         for solver in comparison.solvers
@@ -84,13 +84,13 @@ def title_of(comparison: Comparison, section: Section) -> str:
 def _title_of_table(comparison: Comparison, section: Section, keys: Sequence[str], metrics: Collection[str]) -> str:
     """Return the section's title, the metric if the rows have one, and what the rows are grouped by."""
     of = f": {next(iter(metrics))}" if "metric" in keys and len(metrics) == 1 else ""
-    # A section whose groups are not those of the comparison names them in a heading.
+    # A section that groups differently than the comparison has a heading of its own for its groups.
     grouping = "part of the questions" if "group" in section.headings else comparison.grouping
     return f"{title_of(comparison, section)}{of}" + (f", by {grouping}" if "group" in keys else "")
 
 
 def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: Sequence[Result]) -> Table:
-    """Return a table of rows with the same key fields: of a solver and a metric, of a pair and a task."""
+    """Return a table of rows that have the same key fields, such as solver and metric, or pair and task."""
     metrics = {row.metric for row in rows}
     shown_keys = [key for key in keys if key != "metric" or len(metrics) > 1]
     title = _title_of_table(comparison, section, keys, metrics)
@@ -202,7 +202,8 @@ def printed(section: Section, row: Result) -> str:
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")
 _FIELDS = tuple(field.name for field in fields(Result) if field.name not in ("ids", "detail"))
-# The last column is the rule of the whole output, even for rows that it does not affect (`none`).
+# The last column is the rule of the whole output, even in rows that the rule does not affect; the field `none` is empty
+# in those rows.
 COLUMNS = ("benchmark", *_FIELDS, *_SIDES, "unanswered")
 
 # Some spreadsheets skip leading blanks and invisible characters, and accept full-width and small signs.
@@ -212,7 +213,7 @@ _NAMED = re.compile(f"'+{_SIGN}")
 
 
 def as_csv(solvers: Sequence[Scored], rows: Iterable[Result]) -> str:
-    r"""Return a heading and a line per row (RFC 4180 quoting, lines end in \n), with model and run of its solvers."""
+    r"""Return a heading and a line per row (RFC 4180 quoting, lines end in \n), with each solver's model and run."""
     benchmark, rule = (solvers[0].benchmark, solvers[0].unanswered) if solvers else ("", "")
     origins = {solver.solver: origin_of(solver) for solver in solvers}
 

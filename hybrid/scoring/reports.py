@@ -106,7 +106,7 @@ class Report(ABC):
         return joined(self.html_parts())
 
     def html_parts(self) -> Iterator[str]:
-        """Yield the tables as HTML; subclasses add text before them that qualifies the numbers."""
+        """Yield the tables as HTML; subclasses first yield text that qualifies the numbers."""
         yield from map(as_html, self.tables())
 
 
@@ -136,7 +136,7 @@ class ScoreReport(Report):
 
     @property
     def failures(self) -> dict[str, str]:
-        """Reason why each failed or unscored question failed, by `ID (SOLVER)`."""
+        """Reason why each question failed or has no score, by `ID (SOLVER)`."""
         return failures_of(self.solvers)
 
     @property
@@ -224,7 +224,7 @@ class ComparisonReport(Report):
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The solvers and the pairs among them."""
+        """The comparison of the solvers, with the tested pairs."""
         return compare(self.solvers, self.options)
 
     @cached_property
@@ -282,7 +282,7 @@ class ComparisonReport(Report):
 
     @described_by(describer)
     def tables(self) -> tuple[Table, ...]:
-        """Return the table of solvers and that of tasks, or the tables of the requested sections."""
+        """Return the tables of solvers and of tasks, or the tables of the requested sections."""
         if not self.solvers:
             return ()
         if not (self.only or self.every):
@@ -376,7 +376,7 @@ class ComparisonReport(Report):
 # Keys of the records of `ScoreReport`; `unanswered` is the rule for all its numbers.
 COLUMNS_OF_SCORES = ("path", "benchmark", "solver", "unanswered", "metric", "n", "value", "low", "high")
 HEAD_SEPARATOR = " | "
-# Readable on light and dark pages.
+# The colour is readable on light and dark pages.
 GENERATED_AS_HTML = f'<b style="color: #b36b00">{GENERATED}</b>'
 PUBLISHED_TITLE = "What do papers report for the same metrics?"
 
@@ -401,7 +401,7 @@ def corruption_warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
 
 
 def failures_of(solvers: Sequence[Scored]) -> dict[str, str]:
-    """Return the reason why each failed or unscored question failed, by `ID (SOLVER)`."""
+    """Return the reason why each question failed or has no score, by `ID (SOLVER)`."""
     return {
         f"{score.id} ({solver.solver})": solver.reasons.get(score.id, score.outcome.value)
         for solver in solvers
@@ -456,7 +456,7 @@ def compare_paths(paths: Sequence[str | Path], **options: Unpack[CompareArgument
 def side_by_side(
     scored: Sequence[tuple[Scored, str]], options: CompareArguments
 ) -> tuple[tuple[Scored, ...], ComparisonOptions]:
-    """Return the solvers under distinct names, each given with its origin, and the options of their comparison.
+    """Return the solvers of `scored` (pairs of solver and origin) under distinct names, and the comparison's options.
 
     Raises:
         UsageError: as in `compare_paths`.

@@ -69,7 +69,7 @@ class Result:
     level: float = COVERAGE
 
     def as_json(self) -> dict[str, Json]:
-        """Return the fields that have a value; `section`, `quantity`, `unit` and `value` always."""
+        """Return the fields that have a value, and always `section`, `quantity`, `unit` and `value`."""
         always = ("section", "quantity", "unit", "value")
         return {
             name: list(value) if isinstance(value, tuple) else value
@@ -85,12 +85,12 @@ class Result:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval, without its method."""
+        """The interval, without the name of its method."""
         return None if self.low is None or self.high is None else Interval(self.low, self.high, "")
 
     @property
     def holds(self) -> bool:
-        """Whether the adjusted p value is below `LEVEL`; False without one."""
+        """Whether the adjusted p value is below `LEVEL`; False without an adjusted p value."""
         return self.p_holm is not None and self.p_holm < LEVEL
 
     @property
@@ -111,7 +111,7 @@ Lead = Callable[["Comparison", Sequence[Result]], str]
 
 
 def no_lead(*_: object) -> str:
-    """Return the conclusion of a section that has none."""
+    """Return an empty conclusion, for a section that draws none."""
     return ""
 
 
@@ -173,7 +173,7 @@ def with_interval(row: Result, metric: Metric) -> Result:
     return replace(row, value=metric.value, n=metric.n, low=low, high=high)
 
 
-# The note of a row by the reason why nothing was tested.
+# The note of an untested row, by the reason why it was not tested.
 UNTESTED: Mapping[str, str] = {
     "failed": "not tested: more than 1 % of the questions failed (--allow-failed tests all the same)",
     "waiting": "not tested: a mean over tasks with questions that are not finished yet",
@@ -209,7 +209,7 @@ def contrasted(row: Result, a: Metric, b: Metric, untested: str | None) -> tuple
 
 
 def gated(rows: Iterable[Result], untested: str | None) -> Iterator[Result]:
-    """Yield the rows, or if nothing may be tested, the rows without intervals and p values, with the reason."""
+    """Yield the rows; if nothing may be tested, without intervals and p values but with the reason as a note."""
     for row in rows:
         if untested is None or (row.low is None and row.p is None):
             yield row

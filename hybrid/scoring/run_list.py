@@ -62,7 +62,7 @@ class SolverSummary:
     """One solver of a run; unknown numbers are None."""
 
     solver: str
-    # Number of questions that it finished.
+    # Number of questions that the solver finished.
     answered: int
     metric: str = ""
     score: float | None = None
@@ -84,7 +84,7 @@ class SolverSummary:
 
     @property
     def reused_note(self) -> str:
-        """A sentence on reused replies; empty without any."""
+        """A sentence on reused replies; empty if no reply was reused."""
         if self.usage is None or self.usage.is_complete:
             return ""
         calls = f"{self.usage.reused_calls:,} of {how_many(self.usage.model_calls, 'model call')}"
@@ -128,7 +128,7 @@ class RunList(Report):
 
     @property
     def left_out(self) -> int:
-        """Number of runs that `most` leaves out; if sorted by score or cost, number of rows."""
+        """Number of runs that `most` leaves out, or number of rows if the list is sorted by score or cost."""
         if self.most is None:
             return 0
         if self.sort in _RUN_KEYS:
@@ -207,7 +207,7 @@ class RunDetails(Report):
         return [(str(name), count) for name, count in counts.items() if isinstance(count, int)]
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the table of facts and that of solvers."""
+        """Return the tables of facts and of solvers."""
         facts = Table("", (Column("", "left"), Column("value", "left")), self.facts())
         metric = next((summary.metric for summary in self.solvers if summary.metric), "score")
         names = ("solver", "answered", "failed", metric, "tool calls", "tokens", "cost", "seconds")
@@ -233,8 +233,8 @@ def list_scored(
     Args:
         folders: where to look; three levels of folders are searched.
         criteria: which runs and solvers to list.
-        sort: newest, by name, highest score, highest cost or most questions first.
-        most: largest number of runs (by score or cost: of rows); None for all.
+        sort: the order: newest first, by name, highest score first, highest cost first, or most questions first.
+        most: largest number of runs, or of rows if sorted by score or cost; None for all.
 
     Raises:
         UsageError: a folder is missing, or a filter names something that none of the runs has.
@@ -257,7 +257,7 @@ def show_run(path: Path) -> RunDetails:
 
 
 def summaries(run: ListedRun) -> tuple[SolverSummary, ...]:
-    """Return each solver of a run with its score and cost; a run without a solver is a row without a name."""
+    """Return each solver of a run with its score and cost; a run without solvers gets one summary without a name."""
     if not run.solvers:
         return (SolverSummary("", 0),)
     folder, results = RunFolder(run.path), []

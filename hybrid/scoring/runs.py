@@ -105,7 +105,7 @@ def _scored(
 
 
 def select_solvers(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:
-    """Return the named solvers of a run, by default all. Raises `UsageError` for one without attempts."""
+    """Return the named solvers of a run, by default all. Raises `UsageError` for a solver without attempts."""
     available = folder.solvers()
     for name in solvers:
         if name not in available:
@@ -172,7 +172,7 @@ def _judged(
 
 
 def write_submission(folder: RunFolder, solver: str) -> Path:
-    """Write the benchmark's file of answers, such as a submission server accepts; return its path."""
+    """Write the answers in the format that the benchmark's submission server accepts; return the path of the file."""
     benchmark: Benchmark = load("hybrid.benchmarks", folder.manifest["identity"]["benchmark"])
     questions = folder.questions()
     answers: dict[str, str | None] = {question.id: None for question in questions.sound}

@@ -48,7 +48,7 @@ class Counted:
     metrics: tuple[Metric, ...]
 
     def values(self) -> dict[str, Json]:
-        """Return the metrics by name, those with dots nested."""
+        """Return the metrics by name; names with dots become nested objects."""
         return nested({metric.name: rounded(metric.value) for metric in self.metrics})
 
     def tasks(self, by: str | None) -> dict[str, Json]:
@@ -74,7 +74,7 @@ class Scored:
     unanswered: UnansweredRule
     questions: Mapping[str, Question | BrokenQuestion]
     data: Data
-    # Number of questions that this solver has not been asked yet; they count in no number.
+    # Number of questions that this solver has not been asked yet; no other number includes them.
     open: int = 0
     # The total usage of all prompts; None if not recorded.
     usage: Usage | None = None
@@ -99,18 +99,18 @@ class Scored:
     model: str | None = None
     # The source of tool output in the run: `real`, or the control in force.
     tool_output: str = "real"
-    # Whether these scores duplicate another solver's, with a judge's readings.
+    # Whether these are the scores of another solver again, counted with a judge's readings.
     read_by_judge: bool = False
 
     @property
     def in_batches(self) -> bool:
-        """Whether its model was asked in batches, so that its seconds are not latencies."""
+        """Whether the solver's model was asked in batches, so that seconds are not latencies."""
         asks = self.folder is not None and self.usage is not None and self.usage.model_calls > 0
         return asks and any("batch" in way for way in self.manifest.get("connection", ()))
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:
-        """The manifest of its run (`folder`), cached because a comparison uses it for every row."""
+        """The manifest of the solver's run (`folder`), cached because a comparison uses it for every row."""
         assert self.folder is not None  # noqa: S101 - predictions on disk have no manifest
         return self.folder.manifest
 
@@ -144,7 +144,7 @@ class Scored:
 
     @property
     def answered_nothing(self) -> bool:
-        """Whether no question has a readable answer, so its metrics mean nothing."""
+        """Whether no question has a readable answer, so that the solver's metrics mean nothing."""
         return nothing_answered(self.scores)
 
     def under(self, rule: UnansweredRule) -> Scored:
@@ -154,8 +154,8 @@ class Scored:
     def as_json(self, by: str | None = None) -> dict[str, Json]:
         """Return the object of `hybrid score --json` for one solver; `by` is a group to report by instead of tasks.
 
-        All numbers follow the rule `unanswered`. Accuracies cover the questions that did not fail; `intervals` are 95
-        %: low, high, method.
+        All numbers follow the rule `unanswered`. Accuracies cover the questions that did not fail; `intervals` has the
+        low end, the high end and the method of each 95 % interval.
         """
         report: dict[str, Json] = {
             "benchmark": self.benchmark,
@@ -199,7 +199,7 @@ def nothing_answered(scores: Sequence[Score]) -> bool:
 
 
 def group_of(score: Score, by: str | None) -> str:
-    """Return the task of a score, or its value of the group `by`; "-" if it has none."""
+    """Return the task of a score, or its value of the group `by`; "-" if it has no such group."""
     return score.task if by is None else score.groups.get(by, "-")
 
 
@@ -243,7 +243,7 @@ def counted_twice(
 
 
 def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return the metrics without failed questions, then `with_failed.*`, which count failed ones as wrong."""
+    """Return the metrics without failed questions, then `with_failed.*`, which count these as wrong."""
     metrics = summary(benchmark, questions, scores)
     if not any(score.outcome.failed for score in scores):
         return metrics
@@ -252,7 +252,7 @@ def metrics_of(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[S
 
 
 def summary(benchmark: Benchmark, questions: AnyQuestions, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return the benchmark's metrics of these scores, then those of questions with rotated options."""
+    """Return the benchmark's metrics of these scores, then the metrics of questions with rotated options."""
     return (*benchmark.summarise(scores), *rotation_metrics(questions, scores))
 
 
@@ -316,7 +316,7 @@ Objects = NDArray[np.object_]
 
 
 class ScoredAnswers:
-    """The columns of one solver, in the order of its scores; each repetition has its own.
+    """The columns of one solver, in the order of its scores; each repetition has columns of its own.
 
     The last entry stands for no question, so that index -1 denotes a question that the solver lacks.
     """
@@ -344,14 +344,14 @@ class ScoredAnswers:
         return np.where(answered(self.answer), correct == 1, np.nan_to_num(correct))
 
     def metrics(self, rule: UnansweredRule) -> tuple[Metric, ...]:
-        """Return the metrics over all its questions, which were computed with the scores."""
+        """Return the metrics over all questions of the solver, which were computed with the scores."""
         metrics = self.scored.counted[rule].metrics
         return tuple(metric for metric in metrics if not metric.name.startswith((WITH_FAILED, JUDGED)))
 
 
 def answered(answers: Objects) -> Flags:
     """Mark the positions with a readable answer."""
-    # A loop of numpy over pointers and short texts; a generator would take twenty times as long.
+    # numpy compares the objects in one fast loop; a Python generator would take twenty times as long.
     flags: Flags = np.not_equal(answers, None).astype(bool)  # type: ignore[call-overload]  # any object may be compared
     return flags
 

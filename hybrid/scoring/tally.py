@@ -44,8 +44,8 @@ class Replies:
 
     questions: Iterable[Question | BrokenQuestion]
     attempts: Mapping[str, Attempt]
-    # Ids of questions that count as failed if they have no attempt: those asked and not finished, or all if answers
-    # were lost.
+    # Ids of questions that count as failed if they have no attempt: the questions that were asked but not finished, or
+    # all if answers were lost.
     failed: Collection[str] = frozenset()
     # Whether the replies are answers that another program extracted, which are compared without parsing.
     stored: bool = False
@@ -83,7 +83,7 @@ class _Basis:
 
 @dataclass(frozen=True)
 class _ScoresBasis:
-    """`scores.json`: the inputs of the scores next to it, their sha256, and the rest of the tally."""
+    """Content of `scores.json`: the inputs of `scores.jsonl`, the sha256 of that file, and the rest of the tally."""
 
     basis: _Basis
     scores_sha256: str
@@ -156,7 +156,7 @@ def recorded_of(folder: RunFolder, solver: str, questions: RecordedQuestions) ->
 
 
 def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions) -> Tally:
-    """Score every question, those without an answer under both rules."""
+    """Score every question; questions without a readable answer are scored under both rules."""
     scores: list[Score] = []
     by_other_rule: list[Score] = []
     reasons: dict[str, str] = {}
@@ -179,7 +179,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
             except UsageError:
                 # The error is about the command and would occur for every question.
                 raise
-            # A scorer that fails on one answer costs only this question, and all other paid answers are kept.
+            # A scorer that fails on one answer must affect only this question, so that all other paid answers are kept.
             except Exception as error:
                 score, others = _unasked(question, Outcome.BROKEN), []
                 reasons[question.id] = f"cannot be scored: {redact(in_one_line(error))}"
@@ -196,7 +196,7 @@ def tally_replies(benchmark: Benchmark, replies: Replies, options: ScoreOptions)
 def _scored(
     benchmark: Benchmark, replies: Replies, question: Question, attempt: Attempt, options: ScoreOptions
 ) -> list[Score]:
-    """Return the score of an answer and, if it has no readable answer, the score by the other rule."""
+    """Return the score of a reply and, if the reply has no readable answer, also the score by the other rule."""
 
     def score(options: ScoreOptions) -> Score:
         if replies.stored:

@@ -34,13 +34,13 @@ class ToolMetrics:
     faults: int = 0
     # Running time of the calls.
     seconds: float = 0.0
-    # Number of questions about which it was called.
+    # Number of questions about which the tool was called.
     questions: int = 0
     right: int = 0
     wrong: int = 0
-    # Number of questions for which its output led to no answer.
+    # Number of questions for which the tool's output led to no answer.
     abstained: int = 0
-    # Number of questions with an unknown verdict: no rule reads its output, or answers are graded.
+    # Number of questions with an unknown verdict: no rule reads the tool's output, or answers are graded.
     unknown: int = 0
 
 
@@ -77,7 +77,7 @@ def _calls(attempt: Attempt) -> Iterator[tuple[str, Exchange, float, bool]]:
 
 
 def _answering(attempt: Attempt) -> str | None:
-    """Return the tool whose answer the solver recorded last; None if it recorded none."""
+    """Return the tool whose answer the solver recorded last; None if it recorded no answering tool."""
     name = None
     for exchange in attempt.exchanges:
         for step in exchange.reply.steps:

@@ -39,7 +39,7 @@ class VotedQuestion:
     refused: int
     # Number of samples in all votes.
     sample_count: int
-    # The winner's share of the readable samples in the last vote, 0..1; None if there are none.
+    # The winner's share of the readable samples in the last vote, 0..1; None without readable samples.
     share: float | None
     # Probability, 0..1, that the vote claims for its winner.
     confidence: float | None
@@ -61,7 +61,9 @@ class VotedQuestion:
 
 
 def voted_questions(scored: Scored) -> tuple[VotedQuestion, ...]:
-    """Return the questions of a solver that were voted on; none if its run did not sample or it samples itself.
+    """Return the questions of a solver that were decided by a vote.
+
+    There are none if the run took a single sample, if the solver itself samples, or for imported predictions.
 
     Raises:
         DataError: unreadable attempts.

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 from hybrid.config import COMING_WAIT_S
 from hybrid.core.errors import HybridError, Outage, ToolError
 
-# Seconds that a request waits for others: far below the time of any tool, longer than a burst of requests.
+# Seconds that a request waits for others: far below the running time of any tool, but longer than a burst of requests.
 BATCH_WAIT_S = 0.004
 # Minimum capacity, in items, of a lane with several forms, because few items rarely share a form.
 MIXED_ROOM = 64
@@ -55,7 +55,7 @@ class Lane(Generic[T, R]):
         form: Callable[[T], Hashable] = lambda item: None,
     ) -> None:
         self._wait_s, self._coming_s = wait_s, coming_s
-        # Besides the running batches, one waits for a worker and one is being prepared or drawn.
+        # Besides the running batches, one batch waits for a worker, and the items of another are prepared or finished.
         room = (workers + 2) * size
         self.room = asyncio.Semaphore(room)
         self._room_for_forms = max(0, MIXED_ROOM - room) if size > 1 else 0
@@ -112,7 +112,7 @@ class Lane(Generic[T, R]):
             while len(self._running) >= self._workers + self._full:
                 self._changed.clear()
                 await self._changed.wait()
-            # Start the form with the most items, on a tie the one with the earliest item. If the earliest item of all
+            # Start the form with the most items; on a tie, the one with the earliest item. If the earliest item of all
             # was overtaken too often, start its form.
             first = min(self._waiting, key=lambda form: self._waiting[form][0].place)
             if self._gone - self._waiting[first][0].gone < MAX_OVERTAKEN:

@@ -34,8 +34,8 @@ def finding_of(data: bytes) -> Finding:
     """Parse and validate a file of the cache, which another program may have written.
 
     Raises:
-        ValueError: it is not a tool output, an image in it is invalid (`hybrid.core.types.StoredImage`), a picture
-            shows no input, or a number is not finite.
+        ValueError: the file contains no tool output, an image in it is invalid (`hybrid.core.types.StoredImage`), a
+            picture shows no input, or a number is not finite.
     """
     finding: Finding = codec(Finding).validate_json(data)
     # Reject values that are not finite or not UTF-8, because they would change when written again.
@@ -120,7 +120,7 @@ def without_overlays(key: str) -> str:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a cache; bytes for files."""
+    """The size of a cache: numbers of outputs and of pictures, and the bytes of their files."""
 
     findings: int
     findings_bytes: int
@@ -157,7 +157,7 @@ def size(cache: FindingCache) -> Size:
 
 
 def prune(cache: FindingCache, older_than_days: float) -> int:
-    """Remove outputs written earlier, and pictures that only these outputs showed; return the number of outputs."""
+    """Remove outputs older than `older_than_days`, with pictures of no other output; return the number of outputs."""
     limit = time.time() - older_than_days * DAY_S
     old_pictures = pictures(cache)
     old = [path for path in entries(cache) if path.stat().st_mtime < limit]

@@ -21,7 +21,7 @@ CHUNK = 1 << 16
 
 
 class ThreadChannel:
-    """One end, read by one thread and written by any. Reading raises `EOFError` when the other side is gone."""
+    """One end of a channel, read by one thread and written by any thread. Reading raises `EOFError` at the end."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock

@@ -47,7 +47,7 @@ PURE = frozenset({"cosine", "ncc", "confidence", "scale", "cues", "descriptor_di
 PURE_ENDS = ("_ratio", "_score", "_slope", "_kurtosis")
 MAX_LINES = 6
 MAX_LINE_LENGTH = 160
-# Maximum characters of an output's text, because a model reads several texts before it answers.
+# Maximum number of characters of an output's text, because a model reads several texts before it answers.
 MAX_TEXT_LENGTH = 450
 FAR_PX = 50_000
 # Prefixes of the service's messages about a tool that crashed instead of refusing.
@@ -151,7 +151,7 @@ def _claim_complaints(tool: Tool) -> Iterator[str]:
 
 
 def _need_complaints(tool: Tool) -> Iterator[str]:
-    """Yield a complaint for each value that a tool reads from a needed tool but that the latter does not declare."""
+    """Yield a complaint for each value that a tool reads from another tool's output, which does not declare it."""
     needed: Mapping[str, Mapping[str, Any]] = getattr(tool, "needed", {})
     for name, expected in needed.items():
         declared = load(TOOLS, name).output
@@ -163,7 +163,7 @@ def _need_complaints(tool: Tool) -> Iterator[str]:
 
 
 def scene(width: int, height: int) -> Pixels:
-    """Return coloured patches, visible at every size and cheap to make and decode."""
+    """Return a picture of coloured patches, which are visible at every size and cheap to make and decode."""
     from PIL import Image
 
     rng = np.random.default_rng(7)
@@ -220,7 +220,7 @@ def moved(args: Mapping[str, Json], to: float) -> dict[str, Json]:
 
 
 def empty_or_repeated(args: Mapping[str, Json]) -> tuple[dict[str, Json], ...]:
-    """Return variants: no arguments, empty values, every list item twice, and one item replacing all."""
+    """Return variants: no arguments, empty values, every list twice in a row, and only its first item, twice."""
     return (
         {},
         {key: [] if isinstance(value, list | tuple) else "" for key, value in args.items()},
@@ -233,7 +233,7 @@ def breaches(name: str, tool: Tool, options: ServiceOptions, args: Mapping[str, 
     """Return a tool's breaches of the contract, one line each.
 
     Args:
-        name: the name under which it is requested.
+        name: the name under which the tool is requested.
         tool: the tool; its active backend is loaded as needed.
         options: the permitted backend and weights.
         args: arguments of a plain call. By default those of the tool's first known answer, with its images; no
@@ -262,7 +262,7 @@ class _Probe:
     service: CachedTools
 
     async def all(self, args: Mapping[str, Json] | None) -> list[str]:
-        """Return all breaches in its outputs and refusals."""
+        """Return all breaches in the tool's outputs and refusals."""
         count, store = max(1, self.tool.card.images[0]), self.service.store
         posed = self.tool.checks[0].pose() if args is None and self.tool.checks else None
         pixels = posed.images if posed else [scene(160 + 8 * place, 120) for place in range(count)]
@@ -294,7 +294,7 @@ class _Probe:
     async def _one(
         self, refs: list[ImageRef], args: Mapping[str, Json], about: str, seen: Collection[str] = ()
     ) -> tuple[Finding | HybridError, list[str]]:
-        """Return the output or the refusal, and its breaches, except those that a plain call had too."""
+        """Return the output or the refusal, and its breaches of the contract that a plain call did not have."""
         try:
             finding = await self.service.call(self.tool, self.tool.parse(args), refs)
         except ToolError as error:

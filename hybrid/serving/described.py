@@ -47,10 +47,10 @@ class ProcessDescriber:
         self._known: dict[tuple[str, str], Tool | UsageError | None] = {}
 
     def __call__(self, package: str, name: str) -> Tool | None:
-        """Return a tool, with its `code`; None for another plug-in.
+        """Return a tool, with its `code`; None for any other kind of plug-in.
 
         Raises:
-            UsageError: it cannot be imported, or has the wrong type; the same error each time.
+            UsageError: the plug-in cannot be imported, or has the wrong type; the same error each time.
         """
         with self._lock:
             if (package, name) not in self._known:
@@ -74,7 +74,7 @@ class ProcessDescriber:
             return UsageError(f"{place_of(package, name)}: cannot be imported: {words}{place}")
 
     async def _next_step(self, request: RuleRequest) -> RuleResponse:
-        """Like `ProcessExecutor.next_step`, but for any event loop."""
+        """Like `ProcessExecutor.next_step`, but callable from any event loop."""
         if self._closed:
             raise Outage("the process that described the tools has ended")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._worker.next_step(request), self._loop))
@@ -89,7 +89,7 @@ class ProcessDescriber:
 
 
 def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
-    """Return an imported tool whose code is elsewhere and whose rules are run by `next_step`; None for another plug-in.
+    """Return an imported tool whose code is elsewhere and whose rules `next_step` runs; None for other plug-ins.
 
     Raises:
         DataError: the card is invalid.
@@ -104,7 +104,7 @@ def tool_of(response: ImportResponse, next_step: NextStep) -> Tool | None:
 
 
 def _completed(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments with defaults for missing ones. Raises `ValueError` if one has no default."""
+    """Return the arguments with defaults for missing ones. Raises `ValueError` if a missing one has no default."""
     if absent := [name for name in schema.get("required", ()) if name not in values]:
         raise ValueError(f"{absent[0]}: Field required")
     fields: Mapping[str, Any] = schema.get("properties", {})

@@ -45,7 +45,7 @@ EXPONENTS: Final = (1.0, 2.0)
 TINY: Final = ((1, 1), (2, 2), (8, 8))
 # Side of small pictures of compressed noise. A JPEG with fewer blocks cannot be distinguished from a small photograph.
 FEW_BLOCKS_PX: Final = 120
-# Grey levels of a band of a gradient, and standard deviation of film grain.
+# Width of a gradient's bands, and standard deviation of film grain, both in grey levels.
 BAND_LEVELS: Final = 16
 GRAIN: Final = 8.0
 PLAIN_PX: Final = (240, 320)
@@ -55,7 +55,7 @@ ALONG: Final[Mapping[str, int]] = {"x": 1, "x0": 1, "x1": 1, "y": 0, "y0": 0, "y
 
 @dataclass(frozen=True)
 class EmptyAnswer:
-    """One empty question: its name, the claim (None for none), the seconds, and the tool's refusal, if any."""
+    """A tool's answer to one empty question: the question's name, the claim or None, the seconds, any refusal."""
 
     name: str
     claim: str | None
@@ -64,7 +64,7 @@ class EmptyAnswer:
 
 
 def ask_empty(tool: Tool, backend: Backend[Any]) -> list[EmptyAnswer]:
-    """Put every empty question to a backend that is set up.
+    """Ask a backend that is set up every empty question.
 
     Skip tools that make no claims about their pictures, and tools with neither claims nor known answers.
     """
@@ -201,7 +201,7 @@ def _blurred(seed: int) -> Draw:
 
 
 def _noise(seed: int, side: int = 1) -> Draw:
-    """Return a generator of unrelated noise pictures of squares: a colour per square, or a grey for an even seed."""
+    """Return a function that draws new noise at each call: squares of random colours, or of greys for an even seed."""
     rng = np.random.default_rng(seed)
     channels = 3 if seed % 2 else 1
 
@@ -253,7 +253,7 @@ def _fractal(seed: int, exponent: float) -> Draw:
 
 
 def _shrink(case: CheckCase, height: int, width: int) -> CheckCase:
-    """Return the question with pictures of (height, width) px and coordinates scaled by the largest picture."""
+    """Return the question with pictures of (height, width) px and its coordinates scaled from the largest picture."""
 
     def scaled(value: Json) -> Json:
         if isinstance(value, Mapping):

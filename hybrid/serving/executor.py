@@ -63,7 +63,7 @@ class Executor(Protocol):
         """Return the arguments for need number `place` of a tool; None if the needed tool is not called."""
 
     async def find(self, call: QueuedCall, watch: Stopwatch) -> tuple[Finding, BackendIdentity]:
-        """Return the output of a call, and the backend that made it; `parent` of its pictures is the input's number.
+        """Return the output of a call, and its backend; the `parent` of a picture is the number of the input it shows.
 
         The output is cached, unless another backend than the expected one made it.
 
@@ -86,7 +86,7 @@ def needs_of(tool: Tool, backend: BackendName) -> Sequence[Need]:
 
 
 def need_args(need: Need, args: Args, findings: Found) -> Mapping[str, Json] | None:
-    """Return the arguments for a needed tool; None if it is not called. Runs code of the tool that needs it."""
+    """Return the arguments for a needed tool; None if it is not called. Runs code of the tool that has this need."""
     return need.args(args) if need.given is None else need.given(args, findings)
 
 

@@ -29,7 +29,7 @@ class DecodedImages:
         self._lock = threading.Lock()
 
     def pixels(self, image: StoredImage) -> Pixels:
-        """Return an array that the caller may modify, as `ImageStore.pixels` does."""
+        """Return the pixels of an image as an array that the caller may modify, like `ImageStore.pixels`."""
         with self._lock:
             cached = self._kept.get(image.sha256)
             if cached is not None:
@@ -40,7 +40,7 @@ class DecodedImages:
         if pixels.nbytes <= self._most:
             copy = pixels.copy()
             with self._lock:
-                # Another thread may have decoded it in the meantime.
+                # Another thread may have decoded the image in the meantime.
                 self._bytes += 0 if image.sha256 in self._kept else copy.nbytes
                 self._kept.setdefault(image.sha256, copy)
                 while self._bytes > self._most:

@@ -32,7 +32,7 @@ CELLS = 6
 SIZES = ((480, 640), (1152, 1536))
 # Maximum distance of a value from its colour, in units of 0..255, to allow for rounding and residual ringing.
 TOLERANCE = 8.0
-# Minimum share of a tensor's values for each of the eight colours; 0.125 without padding or blur.
+# Minimum share of a tensor's values for each of the eight colours. Without padding or blur, each has a share of 0.125.
 MIN_SHARE = 0.02
 # Maximum number of values examined per tensor, evenly spaced.
 MAX_PIXELS = 20_000
@@ -81,7 +81,7 @@ def run_probes(tool: Tool, backend: Backend[Any]) -> list[Seen]:
             unreadable.append(Seen(network.name, str(error)))
     if not watched:
         return unreadable
-    # Record pictures as they enter each network from outside, whichever part the tool calls.
+    # Record pictures as they enter each network from outside, whichever part of the network the tool calls.
     hooks = [hook for network in watched for hook in _add_hooks(network)]
     try:
         troubles = [trouble for size in SIZES for trouble in _run_probes(tool, backend, chart(*size), watched)]

@@ -34,7 +34,7 @@ class PendingRequest:
     watch: Stopwatch
     response: asyncio.Future[Response]
     sent: bool = False
-    # Whether it was running when a worker ended; the request is then sent alone, and is the culprit if it ends another
+    # Whether the request was running when a worker ended. It is then sent alone, and is the culprit if it ends another
     # worker.
     suspect: bool = False
 
@@ -50,23 +50,23 @@ class Job:
 
     start: JobStart
     requests: tuple[PendingRequest, ...]
-    # Seconds during which no caller has waited for it.
+    # Seconds during which no caller has waited for the job.
     alone_s: float = 0.0
 
     @property
     def prepares(self) -> bool:
-        """Whether it prepares the tool (import or load) and is not part of a call."""
+        """Whether the job prepares the tool (import or load) and is not part of a call."""
         return self.start.stage in (IMPORT, LOAD)
 
     def begin(self) -> None:
-        """Start the watches of its calls; the time of loading counts for no call."""
+        """Start the watches of the job's calls; the time of loading counts for no call."""
         if not self.prepares:
             rate, free_s = 1 / max(1, len(self.start.requests)), FREE_LOAD_S if self.start.first else 0.0
             for request in self.requests:
                 request.watch.start(rate, free_s, self.start.at)
 
     def end(self, at: float | None = None) -> None:
-        """Stop the watches of its calls."""
+        """Stop the watches of the job's calls."""
         if not self.prepares:
             for request in self.requests:
                 request.watch.stop(at)
@@ -78,7 +78,7 @@ class WorkerEnd:
 
     reason: str
     fault: Fault = Fault.TOOL_ERROR
-    # The late jobs that were killed with it; None if any running job may have caused the end.
+    # The late jobs that were killed with the worker; None if any running job may have caused the end.
     jobs: tuple[Job, ...] | None = None
     # Whether a single running request must be the cause; False if the process may have been killed from outside.
     certain: bool = False
@@ -95,13 +95,13 @@ class WorkerLink(Protocol):
         """Send a message."""
 
     def resident_bytes(self) -> int | None:
-        """Return its memory in bytes; None if unknown or not limited."""
+        """Return the worker's memory in bytes; None if unknown or not limited."""
 
     def kill(self) -> None:
-        """End it now."""
+        """End the worker at once."""
 
     def close(self) -> None:
-        """End it and wait until it is gone."""
+        """End the worker and wait until it is gone."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ class Checked:
 
 
 def run_checks(tool: Tool, backend: Backend[Any]) -> list[Checked]:
-    """Put every known-answer question of a tool to a backend that is set up.
+    """Ask a backend that is set up every known-answer question of a tool.
 
     An exception of the backend counts as its mistake.
 
@@ -97,7 +97,7 @@ def check_once(
 
 
 def failures(checked: Sequence[Checked]) -> list[str]:
-    """Return the failures, one line each: single answers by name and mistake, series by the number right."""
+    """Return one line per failure: the name and mistake of a single answer, the number of right answers of a series."""
     lines = [
         f"{result.name}: {result.wrong}" for result in checked if result.series is None and result.wrong is not None
     ]
@@ -113,7 +113,7 @@ def failures(checked: Sequence[Checked]) -> list[str]:
 
 
 def series_counts(checked: Sequence[Checked]) -> list[str]:
-    """Return a line for each series: how many of its questions were asked and right, and how many must be."""
+    """Return a line for each series: how many questions were asked, how many were right, and how many must be."""
     lines = []
     for series in _series(checked):
         of_series = [result for result in checked if result.series == series]
@@ -136,7 +136,7 @@ def _series(checked: Sequence[Checked]) -> list[CheckSeries]:
 
 
 def _schema_fault(tool: Tool, evidence: Evidence) -> str | None:
-    """Return how an evidence's data differ from the tool's declared output; None if they match."""
+    """Return how the data of the evidence differ from the tool's declared output; None if they match."""
     return None if tool.output is None else data_mismatch(tool.output, evidence.data)
 
 

@@ -47,18 +47,18 @@ CUDA = "cuda"
 
 @dataclass(frozen=True, slots=True)
 class BackendIdentity:
-    """The active backend of a tool, as in its outputs and cache keys; the device has no number."""
+    """The active backend of a tool, as in its outputs and cache keys; of the device, only the kind is given."""
 
     backend: BackendName
     version: str
     device: str
-    # Numeric precision of its networks, and whether they are compiled: float32, tf32, bfloat16 compiled.
+    # Numeric precision of its networks, and whether they are compiled: `float32`, `tf32` or `bfloat16 compiled`.
     precision: str = FLOAT32
 
 
 @dataclass(frozen=True)
 class LoadedBackend:
-    """A backend that is set up: its device and precision, the version for its outputs, its weights."""
+    """A backend that is set up, with its device, its precision, the version for its outputs, and its weights."""
 
     card: BackendCard
     backend: Stages[Any, Any, Any]
@@ -70,12 +70,12 @@ class LoadedBackend:
 
     @property
     def answering(self) -> BackendIdentity:
-        """Its name, version, device and precision, as in tool outputs."""
+        """The backend's name, version, device and precision, as in tool outputs."""
         return BackendIdentity(self.card.name, self.version, self.device.partition(":")[0], self.precision)
 
 
 class Loader:
-    """The loaded backends. Code that loads or moves one runs in the thread of its device and holds `loading`."""
+    """The loaded backends. Code that loads or moves a backend runs in the device's thread and holds `loading`."""
 
     def __init__(self, choice: BackendChoice) -> None:
         self.choice = choice
@@ -83,11 +83,11 @@ class Loader:
         self.notices: list[str] = []
         # Backends are loaded one at a time, because libraries change global state while loading.
         self.loading = threading.RLock()
-        # By tool, least recently used first, the copy on each device.
+        # For each tool, least recently used first, its copy on each device.
         self._loaded: dict[str, dict[str, LoadedBackend]] = {}
         # Remaining devices of tools that had to leave a device.
         self._homes: dict[str, tuple[str, ...]] = {}
-        # Maximum inputs at once by tool, device and form of input, if a full batch did not fit.
+        # Maximum number of inputs at once by tool, device and form of input, if a full batch did not fit.
         self._most: dict[tuple[str, str, Hashable], int] = {}
         self._sound: set[str] = set()
         self._lock = threading.Lock()
@@ -135,7 +135,7 @@ class Loader:
             return ready
 
     def most(self, name: str, device: str, form: Hashable) -> int | None:
-        """Return the maximum inputs of a form at once on the device, if less than a batch; else None."""
+        """Return how many inputs of a form the device accepts at once, if fewer than a batch; else None."""
         return self._most.get((name, device, form))
 
     def halve(self, name: str, device: str, form: Hashable, most: int) -> None:
@@ -291,7 +291,7 @@ def _start(card: BackendCard, weights: Path | None, device: str, choice: Backend
         refuse_unfilled(instance, weights)
     version = str(getattr(instance, "version", card.version))
     backend = staged(instance)
-    # Without a torch network precision does not apply: ONNX computes in float32.
+    # Without a torch network, precision does not apply: ONNX computes in float32.
     precision = FLOAT32
     if networks := networks_of(instance):
         precision = precision_of(choice, card, device, weights)

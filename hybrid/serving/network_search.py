@@ -22,7 +22,7 @@ from hybrid.tool.networks import Network
 
 # Maximum depth of nested attributes and container items that are searched.
 DEPTH = 4
-# Maximum items searched per container; longer ones hold data.
+# Maximum number of items of a container that is searched; longer containers hold data.
 MAX_ITEMS = 100
 # Number of compared values per tensor, evenly spaced.
 SAMPLED = 256
@@ -49,7 +49,7 @@ def refuse_unfilled(backend: Backend[Any], folder: Path) -> None:
     safetensors.
 
     Raises:
-        WeightsError: parameters have values that no tensor of these files has.
+        WeightsError: the values of some parameters match no tensor in these files.
     """
     if getattr(backend, "networks", ()) or not any(folder.rglob("*.safetensors")):
         return
@@ -87,7 +87,7 @@ def _modules(root: Any, place: str, depth: int, seen: set[int]) -> Iterator[tupl
 
 
 def _unfilled(module: Any, folder: Path) -> Iterator[str]:
-    """Yield the names of parameters whose values no tensor of the same size in the files has."""
+    """Yield the names of parameters whose values match no tensor of the same size in the files."""
     import torch
     from safetensors import safe_open
 

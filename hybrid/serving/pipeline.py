@@ -94,7 +94,7 @@ class ThreadExecutor(Generic[W]):
         self._ran: set[tuple[str, str]] = set()
         self._closed = False
         self._lanes: dict[asyncio.AbstractEventLoop, Lanes[W]] = {}
-        # The thread of the first device; torch, which determines the device, is imported in it.
+        # The thread of the first device. torch, which determines the device, is imported in this thread.
         self._first = DaemonThreads(1, "device", device_thread)
         self._devices: dict[str, DaemonThreads] = {}
         # Number of batches that a device runs or that wait for it.
@@ -211,7 +211,7 @@ class ThreadExecutor(Generic[W]):
             return self._finish_and_save(call, ComputedCall(prepared, output, ready))
 
     async def _on_a_device(self, tool: Tool, batch: Batch[W]) -> Outputs[W]:
-        """Compute a batch on the least busy device; calls that do not fit its memory go to the next."""
+        """Compute a batch on the least busy device; calls that do not fit its memory go to the next device."""
         device = min(self.loader.homes(tool.card.name), key=self._busy.__getitem__)
         self._busy[device] += 1
         try:

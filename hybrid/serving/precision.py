@@ -65,7 +65,7 @@ def computing(backend: Stages[Any, Any, Any], precision: str, device: str) -> St
     def compute(prepared: Sequence[Any]) -> list[Any]:
         if on_cuda:
             # Allow or forbid TF32 in float32 products and convolutions (torch's default allows it only in
-            # convolutions). The mode is set for each batch, because another tool of this process may need another one.
+            # convolutions). The mode is set for each batch, because another tool of this process may need another.
             torch.set_float32_matmul_precision("highest" if precision == FLOAT32 else "high")
             torch.backends.cudnn.allow_tf32 = precision != FLOAT32
         with torch.autocast(kind, getattr(torch, precision)) if precision in REDUCED else nullcontext():

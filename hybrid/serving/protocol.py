@@ -1,4 +1,4 @@
-"""The messages about tools between processes: one request, one response, for a worker process, a tool server and Ray.
+"""The messages about tools to and from a worker process, a tool server or a Ray actor: one response per request.
 
 A worker process and a tool server exchange them as lines (`line`, `LineReader`), a Ray actor as pickled values. They
 contain image references, arguments, descriptions and outputs, but no pixels and no objects, so that nothing sent by a
@@ -21,11 +21,11 @@ from hybrid.tool import BackendName
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The first line to a worker process: search paths of modules, and what it serves."""
+    """The first line to a worker process: search paths of modules, and the images, outputs and options to use."""
 
     # The value of `sys.path`.
     modules: tuple[str, ...]
-    # By package, the folders of its files, if some are outside the project.
+    # The folders of each package's files, by package, if some of the files are outside the project.
     folders: Mapping[str, tuple[str, ...]]
     images: Path
     findings: Path | None
@@ -49,7 +49,7 @@ class ToolRequest:
     key: str
     # Whether overlays are drawn.
     overlays: bool = True
-    # How its pictures are stored.
+    # How the output's pictures are stored.
     pictures: Pictures = "auto"
 
 
@@ -63,7 +63,7 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class NeedRequest:
-    """Ask a tool whose code is only in the worker for the arguments of its need number `place` (from 0)."""
+    """Ask for the arguments of need number `place` (from 0) of a tool whose code is only in the worker."""
 
     number: int
     tool: str
@@ -87,13 +87,13 @@ class DescribeRequest:
 
 @dataclass(frozen=True, slots=True)
 class RuleRequest:
-    """Ask the rule of a tool whose code is only in the worker for its next step: a call, or its answer."""
+    """Ask for the next step (a call or the answer) of a rule whose code is only in the worker."""
 
     number: int
     tool: str
     route: str
     prompt: Prompt
-    # The outputs of its calls so far, in order; None for a tool without a backend.
+    # The outputs of the rule's calls so far, in order; None for a tool without a backend.
     outputs: tuple[Finding | None, ...]
 
 
@@ -166,19 +166,19 @@ class ImportResponse:
     number: int
     card: Mapping[str, Json] | None = None
     checks: tuple[Mapping[str, Json], ...] = ()
-    # The tools that its rule may call, by route.
+    # The tools that the tool's rules may call, by route.
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # JSON schema of its arguments.
+    # JSON schema of the tool's arguments.
     schema: Mapping[str, Json] = field(default_factory=dict)
     code: str = ""
-    # JSON schema of the data of its outputs, as `Tool.output`.
+    # JSON schema of the data of the tool's outputs, as `Tool.output`.
     output: Mapping[str, Json] | None = None
     notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CallFailure:
-    """The error that ends a request; its class is from `hybrid.core.errors`, or empty for a defect of hybrid."""
+    """The error that ends a request; `error` is its class in `hybrid.core.errors`, or empty for a defect of hybrid."""
 
     number: int
     error: str
@@ -237,7 +237,7 @@ class ServedTool:
     answering: BackendIdentity
     # Size of the weights.
     bytes: int
-    # How often the server has loaded it, and how often a client found it loaded.
+    # How often the server has loaded the network, and how often a client found it loaded.
     loads: int = 0
     hits: int = 0
     # Number of calls.
@@ -249,7 +249,7 @@ class ServerFacts:
     """The first line of a tool server to a client, which then closes the connection or sends its `Setup`."""
 
     process: int
-    # Time of its start, by `time.time`.
+    # Time of the server's start, by `time.time`.
     started: float
     # Versions of Python, hybrid and all installed packages.
     versions: tuple[str, ...]
@@ -262,13 +262,13 @@ class ServerFacts:
     compiled: bool
     unchecked: bool
     log: Path
-    # Memory of its processes, and of GPUs.
+    # Memory of the server's processes, and GPU memory.
     bytes: int
     device_bytes: int
-    # Number of connections that use it.
+    # Number of connections that use the server.
     clients: int
     tools: Mapping[str, ServedTool]
-    # Tools that are not loaded yet, in order.
+    # Tools that are not loaded yet, in the order of loading.
     loading: tuple[str, ...] = ()
     # Tools that could not be loaded, and why.
     failed: Mapping[str, str] = field(default_factory=dict)

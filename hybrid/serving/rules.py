@@ -1,4 +1,4 @@
-"""Rules of tools whose code is in the worker process: one step there, and the rest of the work in this process.
+"""Rules of tools whose code is in the worker process: it computes a rule's next step, and this process calls the tools.
 
 A rule is run from its start for each of its calls, with the outputs of its earlier calls. Nothing is kept between two
 requests, so the worker may end between them.
@@ -17,9 +17,9 @@ from hybrid.core.types import Finding, Json, Prompt
 from hybrid.serving.protocol import RuleAnswer, RuleCall, RuleRequest, RuleResponse
 from hybrid.tool.rules import Rule, RuleContext, SpecialistAnswer
 
-# Maximum tool calls of one rule for one prompt.
+# Maximum number of tool calls of one rule for one prompt.
 MAX_CALLS = 32
-# Maximum characters of its answer.
+# Maximum number of characters of a rule's answer, and of a remark.
 MAX_ANSWER = 20_000
 MAX_REMARKS = 100
 
@@ -30,7 +30,7 @@ NextStep = Callable[[RuleRequest], Coroutine[Any, Any, RuleResponse]]
 class DescribedRule:
     """A rule that a worker process runs, with its tool calls made in this process."""
 
-    # The tool that defines it.
+    # The tool that defines the rule.
     tool: str
     route: str
     tools: tuple[str, ...]
@@ -88,7 +88,7 @@ class DescribedRule:
 
 @coroutine
 def _awaited(call: RuleCall) -> Generator[RuleCall, Finding, Finding]:
-    """Yield a rule's call outside any event loop; `next_step` sends the output."""
+    """Yield a rule's call to `next_step`, which runs the rule without an event loop and sends the output back."""
     return (yield call)
 
 
@@ -112,8 +112,8 @@ def next_step(rule: Rule, request: RuleRequest) -> RuleResponse:
     """Return a rule's step after the outputs in a request: its next call, its answer, or neither.
 
     Raises:
-        ToolError: it awaits something other than a tool call, or its answer is invalid.
-        NoBackend: a tool that it requires has no backend.
+        ToolError: the rule awaits something other than a tool call, or its answer is invalid.
+        NoBackend: a tool that the rule requires has no backend.
     """
     ctx = _WorkerContext()
     running: Any = rule(request.prompt, ctx)

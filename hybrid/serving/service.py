@@ -263,7 +263,7 @@ class CachedTools:
         try:
             finding, answering = await self._runner.find(call, watch)
         except HybridError:
-            # Do not share the result, because the weights may have changed.
+            # Forget the tool's backend, because the weights may have changed.
             self._answering.pop(name, None)
             raise
         self._answering[name] = answering
@@ -313,7 +313,7 @@ GROUP: Final = "hybrid.foreign_tools"
 
 @dataclass(frozen=True)
 class ForeignServer:
-    """A server: its name in the run, its address without secrets, and its own description."""
+    """An external server: its name in the run, its address without secrets, and the title and version it reports."""
 
     name: str
     address: str
@@ -328,7 +328,7 @@ class ForeignServer:
 
 @dataclass(frozen=True)
 class ForeignTool:
-    """A tool of a server. `code` is the hex sha256 of its description, which replaces its code."""
+    """A tool of an external server. `code` is the hex sha256 of its description, because its code is not available."""
 
     server: ForeignServer
     tool: Tool

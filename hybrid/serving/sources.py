@@ -3,7 +3,7 @@
     code_of(load("tools", "depth"))               # 64 hex digits that change with the tool's code
 
 The hash covers the card, the argument schema, and the source of the tool's modules and of every module of `tools` and
-`hybrid` that they import directly or indirectly, including imports inside functions. It covers the same of the tools
+`hybrid` that they import directly or indirectly, including imports inside functions. It covers the same for the tools
 that the tool needs. Files are read and never imported. Comments count; line endings and the location of the project do
 not. The code that runs a tool (service, cache, image store) is excluded, because outputs do not depend on it.
 """
@@ -89,7 +89,7 @@ class Sources:
     def reached(self, modules: Sequence[str]) -> frozenset[str]:
         """Return these modules, everything that they import, and the packages that contain them.
 
-        The imports of a package itself count only if it is imported by name, because `hybrid` is the parent of every
+        A package's own imports count only if the package is imported by name, because `hybrid` is the parent of every
         module and, for its Python interface, imports everything.
         """
         reached: set[str] = set()
@@ -111,7 +111,7 @@ class Sources:
                 content = path.read_bytes().replace(b"\r\n", b"\n")
                 package = module if path.name == "__init__.py" else module.rpartition(".")[0]
                 names = frozenset(imports(content.decode("utf-8", "replace"), package))
-                # A module's TOML facts are next to it under the same stem.
+                # The facts of a module are in a TOML file next to it, with the same stem.
                 facts = path.with_suffix(".toml")
                 content += facts.read_bytes() if facts.is_file() else b""
                 read = hashlib.sha256(content).hexdigest(), names
@@ -175,7 +175,7 @@ def code_hash_of_plugin(package: str, name: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def code_of(tool: Tool) -> str:
-    """Return the hex sha256 of all code that affects a tool's output. Raises `UsageError` for an unknown need."""
+    """Return the hex sha256 of all code that affects a tool's output. Raises `UsageError` if a need names no tool."""
     if tool.code:
         return tool.code
     # The modules that define a tool: its own, and those of its parts.

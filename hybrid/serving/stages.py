@@ -96,7 +96,7 @@ def compute(
 ) -> list[Any]:
     """Compute one batch; return for each input its output or its `HybridError`.
 
-    A batch that does not fit the device's memory is split in halves, and `halved` is called with their size. If it
+    A batch that does not fit the device's memory is split in halves, and `halved` is called with their size. If a batch
     fails for another reason, each input runs alone, so that a bad request affects no other.
 
     Raises:
@@ -152,7 +152,7 @@ def _tool_error(error: BaseException) -> HybridError:
         return NoBackend(needs_package("the tool", package))
     log.debug("a tool failed", exc_info=error)
     defect = ToolError(f"the tool failed: {type(error).__name__}: {_words(error)[:300]}")
-    # Store it as text, because the frames of the error reference the batch's memory on the device.
+    # Store the traceback as text, because the frames of the error reference the batch's memory on the device.
     defect.trace = redact("".join(traceback.format_exception(error)))[-MAX_TRACE:]
     return defect
 

@@ -57,14 +57,14 @@ from hybrid.serving.worker_process import WorkerProcess
 
 log = logging.getLogger("hybrid.serving.service")
 
-# Maximum consecutive workers that end before they are ready.
+# Maximum number of consecutive workers that end before they are ready.
 MAX_STARTS = 3
-# Maximum ends of the process while one tool was imported or loaded.
+# Maximum number of times that the process may end while one tool is imported or loaded.
 MAX_LOADS = 2
-# Maximum requests of one tool that cost a process, without a response in between.
+# Maximum number of requests of one tool that end a process, without a response in between.
 MAX_CALLS = 8
-# Seconds to wait so that the first model call starts first: an immediate start would take a core from the first
-# requests, which on two cores would be sent 0.4 s later.
+# Seconds to wait before a worker is started early: an immediate start would take a core from the first requests to the
+# model, which on two cores would be sent 0.4 s later.
 SOON_S = 0.5
 # Seconds of loading after which the user gets a notice.
 TOLD_S = 1.0
@@ -99,14 +99,14 @@ class ProcessExecutor(MessageExecutor):
         """Import a tool, or another plug-in, only in the worker process.
 
         Raises:
-            ToolError: its import hangs, or ends its process.
+            ToolError: the import hangs, or ends its process.
             UsageError: as `hybrid.plugins.registry.load`.
             Outage: no worker process can be started.
         """
         return cast(ImportResponse, await self._ask_and_wait(DescribeRequest(0, name, package)))
 
     async def next_step(self, request: RuleRequest) -> RuleResponse:
-        """Return a rule's next step for a prompt. Raises `ToolError` if it raises, hangs or ends its process."""
+        """Return a rule's next step for a prompt. Raises `ToolError` if the rule raises, hangs or ends its process."""
         return cast(RuleResponse, await self._ask_and_wait(request))
 
     async def _ask_and_wait(self, request: Request) -> Response:
@@ -155,7 +155,7 @@ class _Supervisor:
         self._warmed = False
         self._numbers = self._starts = 0
         self._dead: str | None = None
-        # By tool, the processes lost since its last response, while loading and while answering.
+        # For each tool, the number of processes lost since its last response: while loading, and while answering.
         self._loads, self._calls = Counter[str](), Counter[str]()
         self._refused: dict[str, str] = {}
         of = executor.options
@@ -285,7 +285,7 @@ class _Supervisor:
         """Check the worker, then schedule the next check."""
         self._timer = None
         now = time.monotonic()
-        # If this event loop was busy, it could not receive messages either.
+        # If this event loop was busy, it could not receive messages, so at most two ticks count as silence.
         passed, self._looked = min(now - self._looked, 2 * self._tick_s), now
         if self._worker is not None and (end := judge(self._worker, self._options, passed, now)) is not None:
             self._lose(end)
@@ -331,7 +331,8 @@ class _Supervisor:
             pending.suspect = True
         if not ran and end.jobs is not None:
             self._count_call(end.jobs[0].start.tool, end)
-        # If several jobs were running, any of them may have ended the process. A single load would end it again.
+        # Blame a load only if it was the only job: of several jobs, any may have ended the process. A load that did so
+        # ends the next process, too.
         if len(jobs) == 1:
             self._count_load(jobs[0], end)
         self._dispatch_pending()

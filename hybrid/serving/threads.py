@@ -34,7 +34,7 @@ _RUNNING: set[Future[Any]] = set()
 
 
 class DaemonThreads(Executor):
-    """A pool of at most `most` threads, each started with a work item; `first` runs once in each."""
+    """A pool of at most `most` threads, each started by a work item; `first` runs once in each thread."""
 
     def __init__(self, most: int, name: str, first: Callable[[], None] = lambda: None) -> None:
         self._most, self._name, self._first = most, name, first
@@ -97,7 +97,7 @@ def _settle(future: Future[Any], run: Callable[[], Any]) -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Wait briefly for running work, because libraries should not be torn down under work that is nearly done."""
+    """Wait briefly for running work, because libraries should not be shut down while such work still uses them."""
     wait(tuple(_RUNNING), LEAVE_S)
 
 

@@ -85,7 +85,7 @@ def main() -> None:
     keep_freed_memory()
     # Needed because a tool that holds the interpreter lock blocks the thread that watches the socket.
     end_with_parent()
-    # Other systems do not have this file.
+    # Only Linux has this file.
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(LIKELY_VICTIM))
     threading.Thread(target=_end_with, args=(sock,), name="end", daemon=True).start()
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def load_libraries() -> None:
-    """Import what every request needs, so that its time is not counted for the first request."""
+    """Import what every request needs, so that the time of these imports is not counted for the first request."""
     from PIL import Image
 
     one_opencv_thread()
@@ -129,7 +129,7 @@ def _end_without_descriptors(tool: str) -> NoReturn:
 
 
 class JobReports:
-    """Reports the start and end of each job, from the job's own thread, because a tool may block all others."""
+    """Reports the start and end of each job, from the job's own thread, because a tool may block all other threads."""
 
     def __init__(self, channel: ThreadChannel, sock: socket.socket) -> None:
         self._channel, self._descriptor = channel, sock.fileno()
@@ -226,7 +226,7 @@ class RequestHandler:
         match request:
             case LoadRequest():
                 answering = await pipeline.load(tool, number)
-                # Another thread may have imported torch only in part, but no longer once a network is loaded.
+                # Another thread may be importing torch, so use torch only once a network is loaded.
                 has_torch = answering.backend == "learned" and "torch" in sys.modules
                 return LoadResponse(number, answering, auto=",".join(auto_devices()) if has_torch else "")
             case NeedRequest(backend=backend, place=place, findings=findings):
@@ -245,7 +245,7 @@ class RequestHandler:
             try:
                 return cast(Tool, load("tools", request.tool))
             except UsageError as error:
-                # An import error inside the tool's own modules is the tool's, not the run's.
+                # An import error inside the tool's own modules is a fault of the tool, not of the run.
                 raise (error.__cause__ or error) from None
 
     def _described(self, request: DescribeRequest) -> Response:

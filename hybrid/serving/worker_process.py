@@ -44,8 +44,8 @@ class WorkerProcess:
     """One worker, from start to end.
 
     Args:
-        setup: what it serves.
-        on_message: called with each of its messages.
+        setup: what the worker serves.
+        on_message: called with each message of the worker.
         on_end: called once with a description of how the process ended, but not after `kill`.
     """
 
@@ -68,7 +68,7 @@ class WorkerProcess:
         self._channel.send(message)
 
     def resident_bytes(self) -> int | None:
-        """Return its resident memory in bytes; None if unavailable (outside Linux without psutil)."""
+        """Return the worker's resident memory in bytes; None if unavailable (outside Linux without psutil)."""
         if sys.platform == "linux":
             try:
                 pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
@@ -85,7 +85,7 @@ class WorkerProcess:
             return None
 
     def kill(self) -> None:
-        """Kill it and its children now, without waiting for them to be gone."""
+        """Kill the worker and its children at once, without waiting for them to be gone."""
         if self._gone:
             return
         self._gone = True
@@ -94,7 +94,7 @@ class WorkerProcess:
         threading.Thread(target=self._process.wait, name="reaper", daemon=True).start()
 
     def close(self) -> None:
-        """Kill it now and wait until it is gone."""
+        """Kill the worker at once and wait until it is gone."""
         self.kill()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(REAP_S)

@@ -65,9 +65,9 @@ class Agent(Solver):
             returns messages, an object with `messages`, or the body of a chat completion. Messages are those of
             LangChain, OpenAI or Inspect, as objects or as JSON. If the returned object has `usage`, it counts the
             tokens of all calls; otherwise each message's own counts are summed.
-        name: its name in a run from Python; for an agent in a file, the file's name is used.
-        about: describes everything that affects its answers (model, prompt, tools); an agent with a changed text counts
-            as another solver.
+        name: the agent's name in a run from Python; for an agent in a file, the file's name is used.
+        about: describes everything that affects the agent's answers (model, prompt, tools); an agent with a changed
+            description counts as another solver.
     """
 
     names_images = True

@@ -1,7 +1,7 @@
 """The probability that an answer is right: its source's accuracy, adjusted by the confidence stated for this answer.
 
 AnswerConfidence(rate=0.81, said=0.55).worth                             # nothing was measured
-AnswerConfidence(rate=0.81, said=0.55, usually=1.1, slope=0.8).worth     # relative to its usual statements
+AnswerConfidence(rate=0.81, said=0.55, usually=1.1, slope=0.8).worth     # relative to its usual confidence
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class AnswerConfidence:
     # Mean log-odds of the confidences that the tool or the MLLM states; if None (not measured), the log-odds of `rate`
     # are used.
     usually: float | None = None
-    # Weight of the deviation from that mean, at least 0.
+    # Weight of the deviation from `usually`, at least 0.
     slope: float = CLAIM
-    # Number of answers from which the rate was computed; infinite if it is certain.
+    # Number of answers from which the rate was computed; infinite if the rate is certain.
     n: float = math.inf
     # The questions on which a card's rate and curve were counted; empty without a card.
     counted_on: str = ""

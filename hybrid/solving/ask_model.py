@@ -1,4 +1,4 @@
-"""Model calls for one prompt: each checks the budgets, counts its usage and logs a step.
+"""Model calls for one prompt: each call checks the budgets, counts its usage and logs a step.
 
     calls = ModelCalls(model=model, key=key, price=price, options=(), meter=meter, run_meter=run_meter, log=log)
     message = await calls([user_message(["Which one?", image])])
@@ -47,7 +47,7 @@ MAX_REFUSAL: Final = 240
 # Sides in pixels, and a side ratio, beyond which processors are known to refuse pictures; they determine the suggested
 # remedy.
 SMALL_SIDE, LARGE_SIDE, NARROW_RATIO = 64, 1500, 20
-# Seconds; larger than the rounding error of a sum of durations.
+# Tolerance in seconds, larger than the rounding error of a sum of durations.
 TIMER_S = 1e-6
 
 

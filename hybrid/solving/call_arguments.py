@@ -24,7 +24,7 @@ from hybrid.tool import Tool
 # Kinds of repairs.
 IMAGE_NAME, LEFT_OUT, AS_TEXT, LIST, COORDINATES = "image name", "image left out", "JSON as text", "list", "coordinates"
 NESTED, EMPTY = "arguments in arguments", "empty argument"
-# Name of the step, before a call, that records the text dialect that the call was `read_from` and its `repairs`.
+# Name of a step before a call, which records the text dialect of the call (`read_from`) and the `repairs` to it.
 AS_READ = "call as read"
 
 _IMAGE_KEY = re.compile(
@@ -286,7 +286,7 @@ def _bare_name(name: Any) -> Any:
 
 
 def _pair(spot: Any) -> Any:
-    """Return the two numbers of a point given as an object."""
+    """Return the two numbers of a point that is an object; return any other value unchanged."""
     return [spot["x"], spot["y"]] if isinstance(spot, Mapping) and spot.keys() == {"x", "y"} else spot
 
 

@@ -1,4 +1,4 @@
-"""Tool calls for one prompt: each checks the budget and its arguments, and logs a step.
+"""Tool calls for one prompt: each call checks the budget and its arguments, and logs a step.
 
     calls = ToolCalls(control=control, tools_offered=(), seed=0, meter=meter, ...)
     finding = await calls("depth", ["img:1"], {"labels": ["A", "B"]})

@@ -30,7 +30,7 @@ from hybrid.models.base import ChatModel
 from hybrid.solving.empty_replies import words_of
 from hybrid.solving.solver import AskModel, Log
 
-# The prompt for a caption; the paper does not print its own.
+# The prompt for a caption; the paper does not print its own prompt.
 CAPTION = (
     "Describe this image in detail for somebody who has to answer questions about it without seeing it: what is where, "
     "colours, sizes, texts, and every mark drawn on it (circles, boxes, letters) with its place."

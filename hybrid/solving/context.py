@@ -37,7 +37,7 @@ class SuppliedTexts:
     sha256: str = ""
 
     def of(self, question_id: str) -> str | None:
-        """Return the introduced text of a question, else that of its base question; None without a text."""
+        """Return a question's text, or else its base question's, with the fixed introduction; None without a text."""
         text = self.by_id.get(question_id, self.by_id.get(base_id(question_id)))
         return None if text is None else BESIDE.format(text=text)
 

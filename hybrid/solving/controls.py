@@ -1,7 +1,7 @@
 """The output that a tool call returns: the real one, or a control that rules out another cause of a gain.
 
     real      the tool's output
-    blank     no information in the same form: a fixed line and a grey picture of the input's size
+    blank     output of the same form without information: a fixed line and a grey picture of the input's size
     shuffled  the same tool and arguments on the images of a seeded partner question of the same route; blank if a call
               has no image
     paraphrased  the tool's output in its second fixed wording, with the same numbers and names
@@ -82,7 +82,7 @@ Oracle = Callable[[str, Prompt], OracleWords]
 
 # The backend name of oracle output.
 ORACLE = "oracle"
-# The key of the answer in its data.
+# The key of the answer in the data of oracle output.
 ORACLE_ANSWER = "oracle_answer"
 
 

@@ -38,7 +38,7 @@ FRAMES: Mapping[FrameName, str] = {
     "fractions_yx": FRACTIONS,
     "thousandths_yx": THOUSANDTHS,
 }
-# Prefix, followed by the factor of the model's processor and its minimum and maximum number of pixels:
+# Prefix of a frame's name, before the factor of the model's processor and its minimum and maximum number of pixels:
 # `resized:28:3136:1003520`.
 RESIZED = "resized"
 POINT_KEYS = (("x", "y"), ("x0", "y0"), ("x1", "y1"))
@@ -70,7 +70,7 @@ class CoordinateSystem:
 
         Whether a number is x or y is decided by the name of its field, also in frames with y first. Coordinates belong
         to the first image of the call, or to the image that the point's own `image` (from 1) names. Values that are not
-        numbers are left for the tool's own validation, and unknown images for the call.
+        numbers are left for the tool's own validation; unknown images are left for the call, which rejects them.
 
         Raises `ToolError` for a coordinate that is not finite, or beyond any image.
         """

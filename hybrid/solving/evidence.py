@@ -41,7 +41,7 @@ def finding_parts(
     """Return tool output for a model: the images it is about, the text, then each picture after its name and origin.
 
     `show` omits the text or the pictures; if nothing else is left, one line says so. Positions of pictures are in the
-    `frame`; `registry` has the images that they were made from.
+    `frame`; `registry` has the images that the pictures were made from.
     """
     # The tool's text names its first image "image 1"; add a mapping if the images have other names.
     same = all(name == f"img:{place}" for place, name in enumerate(images, 1))
@@ -74,7 +74,7 @@ def _region(ref: ImageRef, by_name: Mapping[str, ImageRef], frame: CoordinateSys
         return ""
     box, width = ref.box, parent.image.width
     side = {(True, False): "left", (False, True): "right"}.get((box.x0 == 0, box.x1 == width))
-    # Half of the image over its full height, up to the middle column.
+    # Whether the box is the left or right half of the parent image, over its full height.
     is_half = (box.y0, box.y1) == (0, parent.image.height) and abs(box.x1 - box.x0 - width / 2) <= 1
     if side is not None and is_half:
         x0, _, x1, _ = frame.say_box(box, parent)

@@ -1,4 +1,4 @@
-"""The images of one ask: by name, and in the form in which a model gets them (`--images`).
+"""The images of one prompt: by name, and in the form in which a model gets them (`--images`).
 
     separate  each image as it is, after its name
     concat    all images side by side in one picture, each under its name: for models that take one image
@@ -100,7 +100,7 @@ async def shown_parts(
 def side_by_side(
     images: Sequence[ImageRef], store: ImageStore, *, labelled: bool = True, joint: Joint = OUR_JOINT
 ) -> ImageRef:
-    """Return one picture of several, left to right, each under a strip with its name; a single picture is unchanged.
+    """Join pictures into one, left to right, each under a strip with its name; a single picture stays unchanged.
 
     Nothing is scaled: the height is that of the tallest image plus the strip. Without `labelled` there is no strip.
     """

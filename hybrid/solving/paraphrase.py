@@ -29,7 +29,7 @@ def paraphrased(finding: Finding, wording: Wording, arguments: Mapping[str, Any]
 
     Args:
         finding: the output.
-        wording: phrases and their replacements; if several begin at the same place, the first counts.
+        wording: phrases and their replacements; if several phrases begin at the same place, the first one counts.
         arguments: arguments of the call, whose texts are not changed.
     """
     if not wording:

@@ -54,7 +54,8 @@ class RuleTable:
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
     # Tools that could not be imported; their rules are missing.
     notes: tuple[str, ...] = ()
-    # The rules by the three routes of a prompt: a report asks for every prompt of a run, and these have few routes.
+    # Cache of the rules by the three routes of a prompt: a report looks up the rules of every prompt of a run, and all
+    # prompts together have few routes.
     _known: dict[tuple[str, ...], tuple[RuleEntry, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -94,7 +95,7 @@ class RuleTable:
         return frozenset(tool for entry in self.rules_for(prompt) for tool in entry.resolve(prompt)[1].tools)
 
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the tools that rules of these routes may call, and external tools that have rules of these routes.
+        """Return the tools that rules of these routes may call, and the external tools that define such rules.
 
         None stands for all routes.
         """

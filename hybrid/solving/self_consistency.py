@@ -3,13 +3,13 @@
     vote = await voted(prompt, samples, once, log)      # `once()` asks again from the beginning
     vote.reply, vote.confidence
 
-Wang et al., ICLR 2023 (arXiv:2203.11171), section 2: independent samples, final answers by the one parser, and an
-unweighted vote over those that can be parsed. Ties go to the answer that came first. The reply is the first sample with
-the winning answer, verbatim. Samples are drawn sequentially, so that no more calls are in flight than the run allows,
-budgets apply to all samples together, and the calls for a prompt are numbered in one order.
+Wang et al., ICLR 2023 (arXiv:2203.11171), section 2: independent samples, final answers read by the same parser as
+other replies, and an unweighted vote over those that can be parsed. Ties go to the answer that came first. The reply is
+the first sample with the winning answer, verbatim. Samples are drawn sequentially, so that no more calls are in flight
+than the run allows, budgets apply to all samples together, and the calls for a prompt are numbered in one order.
 
 Scanpaths hardly ever agree exactly. The reply is then the medoid: the path with the smallest mean distance to the other
-paths (`hybrid.answers.comparing.path_distance`). There is no share of votes. A free text is requested only once.
+paths (`hybrid.answers.comparing.path_distance`). Such a vote has no confidence. A free text is requested only once.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def voted(prompt: Prompt, samples: int, once: Once, log: Log) -> Vote:
 
 
 def _majority(samples: Sequence[Sample], guess: float) -> tuple[Vote, dict[str, Json]]:
-    """Elect the answer with most votes, the first among equals; if no answer is readable, elect the first reply."""
+    """Elect the answer with the most votes, the first among equals; if no answer is readable, elect the first reply."""
     # The confidence is the winner's share of all samples and one extra sample. The extra sample and every unreadable
     # sample count as a guess, which is right with probability `guess`, so unreadable samples never increase the
     # confidence. A counter keeps the order of its keys, and `max` takes the first of equals.

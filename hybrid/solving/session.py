@@ -58,7 +58,7 @@ class AskSetup:
     frame: CoordinateSystem = field(default_factory=CoordinateSystem)
     # How pictures are joined if they are shown as one.
     joint: Joint = OUR_JOINT
-    # The model that describes images for captions; None for `model`.
+    # The model that describes images for captions; None if `model` describes them.
     captioner: ChatModel | None = None
     # The cache of captions; None for a separate cache per prompt.
     captions: CaptionCache | None = None
@@ -119,7 +119,7 @@ class Session:
         self.meter = Meter(resources.config.limits)
 
     async def ask(self, prompt: Prompt) -> Reply:
-        """Put one prompt to the solver. Raises `Outage`; every other end is an outcome of the reply."""
+        """Have the solver answer one prompt. Raises `Outage`; any other failure becomes the outcome of the reply."""
         log, usage_before, config = Log(), self.meter.used, self._shared.config
         try:
             with rules_in_order(config.tools, config.objects.tools.values()):
@@ -133,7 +133,7 @@ class Session:
         return replace(reply, usage=usage, steps=tuple(log.steps))
 
     async def ctx(self, prompt: Prompt) -> SolverContext:
-        """Return the next prompt's context, for callers that run a solver's steps themselves; `log` has the steps.
+        """Return the next prompt's context, for callers that run a solver's steps themselves; its `log` has the steps.
 
         If images are described, raises what a model call raises.
         """
@@ -158,7 +158,8 @@ class Session:
             try:
                 return await described(image, ask, cache, name, calls)
             finally:
-                # The caption's own step has the model's text; keep only empty replies, refusals and timeouts.
+                # The caption's own step contains the model's text, so keep only the steps of empty replies, of refusals
+                # and of timeouts.
                 for step in calls.steps:
                     if step.kind != "model" or step.fault is not None:
                         log.note(step)
@@ -171,7 +172,7 @@ class Session:
         return (*parts, self._beside), key
 
     async def _reply(self, prompt: Prompt, log: Log) -> Reply:
-        """Return the solver's reply; if the solver is sampled, the elected one. Each sample has its own context."""
+        """Return the solver's reply; if the solver is sampled, the elected reply. Each sample has its own context."""
         parts, key = await self._opened(prompt, log)
         if self._solver.runs_own_tools:
             ctx = self._context(prompt, parts, key, log)

@@ -42,10 +42,10 @@ class AskModel(Protocol):
 
 
 class AskTool(CallTool, Protocol):
-    """Calls a tool; unlike a rule's, its arguments may already be validated."""
+    """Calls a tool for a solver. Unlike in a rule's calls, the arguments may already be validated."""
 
     async def __call__(self, name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
-        """Return the tool output, as `CallTool`. An object of the tool's type of arguments is not validated again."""
+        """Return the tool output, as `CallTool`. An object of the tool's argument type is not validated again."""
 
 
 @dataclass
@@ -152,7 +152,7 @@ class Solver(ABC):
     role: Role = "hybrid"
     # Whether the solver is useless without an MLLM.
     needs_model: bool = False
-    # Whether it lets the model call tools or asks it again, so that a recording of one reply does not suffice.
+    # Whether it lets the model call tools or asks the model again, so that a recording of one reply does not suffice.
     needs_live: bool = False
     # The form of images that it requires, regardless of `--images`.
     images: ImageForm | None = None
@@ -161,7 +161,8 @@ class Solver(ABC):
     # Whether it asks the MLLM `SolverContext.samples` times itself. Any other solver that needs an MLLM is run as a
     # whole that many times, and its replies vote.
     samples_itself: bool = False
-    # Whether it draws by `SolverContext.seed` without a model, so that it may answer differently when asked again.
+    # Whether it draws random numbers by `SolverContext.seed`, without a model, so that it may answer differently when
+    # asked again.
     seeded: bool = False
     # Whether it relies on the reliability on tool cards, which is then recorded in the manifest.
     believes_cards: bool = False
@@ -189,9 +190,9 @@ class Solver(ABC):
         return certain(CallPath(1 if self.needs_model else 0))
 
     def required_tools(self, benchmark: str, routes: Collection[str] | None = None) -> frozenset[str]:
-        """Return the names of the tools that it may call itself for questions of a benchmark or of some routes.
+        """Return the names of the tools that the solver itself may call for questions of a benchmark or of some routes.
 
-        `routes` is None if they are unknown before the questions are read.
+        `routes` is None if the routes are unknown before the questions are read.
         """
         del benchmark, routes
         return frozenset()

@@ -117,7 +117,7 @@ class Measurement:
     n: int
     # Mean log-odds of the stated confidences; None if none were stated.
     usually: float | None = None
-    # Weight of a deviation from that mean, fitted on questions where tool and MLLM disagree, over all routes.
+    # Weight of a deviation from `usually`, fitted on questions where tool and MLLM disagree, over all routes.
     slope: float = CLAIM
 
 
@@ -144,7 +144,7 @@ class Trust:
         )
 
     def overall(self, tool: str) -> float | None:
-        """Return a tool's share of right answers over all routes and backends, for a model; None if not measured."""
+        """Return a tool's share of right answers over all routes and backends, told to models; None if not measured."""
         measurements = [measurement for (name, _, _), measurement in self.measured.items() if name == tool]
         total = sum(measurement.n for measurement in measurements)
         return sum(measurement.right for measurement in measurements) / total if total else None
@@ -170,7 +170,7 @@ class Measured:
     split: str
     # Kind of the data, and its identification: hash of the files, revision, or seed and generator.
     data: Mapping[str, Json]
-    # Metadata of the MLLM whose answers were counted; None if only tools were.
+    # Metadata of the MLLM whose answers were counted; None if only tools were counted.
     model: Mapping[str, Json] | None
     # Backend, version and weights of every counted tool and of the tools that it calls.
     tools: Mapping[str, Json]

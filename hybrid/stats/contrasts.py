@@ -152,7 +152,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-# The lower bound of a p value for no difference, and the test that sets it.
+# Lower bound of the p value for a true difference of 0, and the name of the test that sets this bound.
 Least = tuple[float, str]
 NO_LEAST: Least = (0.0, SKEWED_T)
 
@@ -202,7 +202,7 @@ class PairedDifference:
     difference: float | None
     scatter: Scatter | None
     clusters: int
-    # The weight of an effective cluster: 1 / number of clusters if all are alike.
+    # Weight of one effective cluster in the value: 1 / number of clusters if all clusters are alike.
     unit: float = 0.0
 
 
@@ -240,7 +240,7 @@ def paired_difference(rows_a: Rows, rows_b: Rows, combination: Combine, *, share
 
 
 def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
-    """Return the exact test for few single questions; `NO_LEAST` if a cluster has several questions."""
+    """Return the p value and the name of the exact test for few single questions; `NO_LEAST` for larger clusters."""
     if not all(len(rows.cluster) == len(rows.clusters) and (rows.denominator == 1).all() for rows in (rows_a, rows_b)):
         return NO_LEAST
     if rows_a.single and rows_b.single and len(rows_a.strata) == 1:
@@ -251,7 +251,10 @@ def _least(rows_a: Rows, rows_b: Rows, combination: Combine) -> Least:
 
 
 def _slope(value: float, combination: Combine) -> float:
-    """Return the derivative of the metric with respect to its ratio; 0 for a root of 0, where all shares are 0."""
+    """Return the derivative of the metric with respect to its ratio.
+
+    For a square root of 0 the result is 0, because all shares are then 0.
+    """
     if combination != "root_of_ratio":
         return 1.0
     return 0.5 / value if value > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Exact tests of two solvers on the same single questions, right or wrong, by enumerating all tables.
+"""Exact tests that compare two solvers' right and wrong answers to the same questions by enumerating all tables.
 
 unconditional(helped=5, harmed=0, questions=10)    # 0.027: over all tables of 10 questions
 mcnemar(helped=5, harmed=0)                        # 0.063: given that the two differ on 5
@@ -71,7 +71,7 @@ def _refuse_negative(helped: int, harmed: int) -> None:
 
 @cache
 def _tables(questions: int, *, conditional: bool, level: float) -> tuple[tuple[int, int], ...]:
-    """Return the helped and harmed counts of each rejecting table with more helped than harmed."""
+    """Return the helped and harmed counts of each table with helped > harmed for which the test rejects."""
     return tuple(
         (helped, harmed)
         for helped in range(1, questions + 1)

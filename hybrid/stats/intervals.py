@@ -13,8 +13,8 @@ from hybrid.core.types import Cell, Combine, Metric
 from hybrid.stats.linearised import Estimate, Floats, estimate, rows_of, sum_of_squares, summed, value_of
 from hybrid.stats.scatter import SKEWED_T, quantile_of, scatter_error, tail_of
 
-# Weight, in clusters, of the prior belief that rows of a cluster are all alike; this belief decides if too few rows are
-# wrong to estimate the design effect. Chosen by simulation from 0.1, 0.25 and 0.5.
+# Weight, in clusters, of the prior belief that rows of a cluster are all alike. The prior decides the result only where
+# too few rows are wrong to estimate the design effect. Chosen by simulation from 0.1, 0.25 and 0.5.
 _EFFECT_PRIOR = 0.25
 
 
@@ -28,7 +28,7 @@ class Interval:
 
 
 def ends_of(limits: Interval | None) -> tuple[float | None, float | None]:
-    """Return both ends; (None, None) without an interval."""
+    """Return both ends of an interval; (None, None) if there is no interval."""
     return (limits.low, limits.high) if limits else (None, None)
 
 
@@ -62,10 +62,10 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
 
 
 def interval(metric: Metric, level: float = 0.95) -> Interval | None:
-    """Return a confidence interval for a metric, from its cells; None if they do not determine one.
+    """Return a confidence interval for a metric, computed from its cells; None if the cells do not determine it.
 
-    - For a share (`Metric.share`), if every cell is a separate cluster worth 0 or 1 of 1 and the metric is their plain
-      proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's interval.
+    - For a share (`Metric.share`), if every cell is a cluster of its own with the numerator 0 or 1 and the denominator
+      1, and the metric is their plain proportion (`ratio`, or `mean_of_ratios` over one stratum): Wilson's interval.
     - For any other share whose clusters' sums are in 0..denominator: the score interval of a weighted mean of
       proportions, each stratum with its effective number of clusters (Kish, Survey Sampling, 1965, section 8.2; Korn
       and Graubard, Survey Methodology 24 (1998) 193-201) and a quantile of Student's t. For one stratum this is
@@ -119,11 +119,11 @@ def _score_limits(estimated: Estimate, quantile: float) -> tuple[float, float]:
 
 
 def _lower_limit(ratios: Floats, weights: Floats, sizes: Floats, quantile: float) -> float:
-    """Return the lower end: the lowest mean of proportions p that is not rejected, with the likeliest p for each mean.
+    """Return the lower end: the lowest mean of the strata's proportions p that the score test does not reject.
 
-    With a multiplier t > 0 for that mean, p solves `ratio - p = t weight / size * p (1 - p)` in each stratum; hence
-    (value - mean of p) = t V(t), with V the variance of the value under p, and the score test rejects once t sqrt(V(t))
-    reaches the quantile.
+    For each mean, the test uses the likeliest proportions p. With a multiplier t > 0 for the mean, p solves `ratio - p
+    = t weight / size * p (1 - p)` in each stratum; hence (value - mean of p) = t V(t), with V the variance of the value
+    under p, and the score test rejects once t sqrt(V(t)) reaches the quantile.
     """
     if not (ratios @ weights) > 0:
         return 0.0

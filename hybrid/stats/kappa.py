@@ -1,4 +1,4 @@
-"""Whether two solvers are right, and wrong, about the same questions.
+"""Measures whether two solvers are right and wrong about the same questions.
 
     kappa([True, False, True], [True, False, False], ["q1", "q2", "q3"]).value
     shared_mistakes([True, False], [True, False], ["depth, 2 choices", "depth, 2 choices"]).ratio
@@ -25,7 +25,8 @@ EXACT = "exact, given the wrong answers in each stratum"
 # Name of the test of `shared_mistakes` for clusters; `EXACT` is for single questions.
 OVER_CLUSTERS = "Mantel-Haenszel over clusters"
 
-# Questions spread evenly over the cells of a 2 x 2 table: half a question per cell.
+# Total number of questions that are added to a table, spread evenly over its cells: half a question per cell of a 2 x 2
+# table.
 _ADDED = 2.0
 
 # Weight, in clusters, of the prior belief that rows of a cluster are all alike, as for the interval of a metric.
@@ -130,9 +131,9 @@ def kappa(a: Sequence[Hashable], b: Sequence[Hashable], clusters: Sequence[str],
 
 
 def _linearised(table: Floats) -> tuple[float, Floats]:
-    """Return kappa of a table of counts (labels of a, labels of b), and the contributions to it.
+    """Return kappa of a table of counts (rows: labels of a, columns: labels of b), and each cell's contribution.
 
-    The second value has, for each cell, n times the contribution of a question in it.
+    The second value is an array of the table's shape: n times the contribution to kappa of one question in each cell.
     """
     shares = table / table.sum()
     of_a, of_b = shares.sum(axis=1), shares.sum(axis=0)
@@ -200,7 +201,7 @@ def shared_mistakes(
         p_value, test = _exact(of_a, of_b, sizes, both_wrong), EXACT
     else:
         scatter = (wrong_a - (of_a / sizes)[stratum]) * (wrong_b - (of_b / sizes)[stratum])
-        # Estimating the margins of a stratum costs it a degree of freedom, as in the Mantel-Haenszel variance.
+        # Each stratum loses a degree of freedom because its margins are estimated, as in the Mantel-Haenszel variance.
         scale = np.sqrt(sizes / np.maximum(sizes - 1, 1))[stratum]
         p_value, test = _over_clusters(both_wrong - within, summed(_places(clusters), scatter * scale)), OVER_CLUSTERS
     return SharedMistakes(
@@ -219,7 +220,7 @@ def shared_mistakes(
 def _exact(of_a: Floats, of_b: Floats, sizes: Floats, both_wrong: int) -> float | None:
     """Return the p value of `both_wrong` or less likely counts of shared mistakes; None if only one count can occur.
 
-    `of_a` and `of_b` are the wrong answers by stratum, `sizes` the questions.
+    `of_a` and `of_b` are each solver's numbers of wrong answers by stratum, and `sizes` the numbers of questions.
     """
     from scipy.special import gammaln  # slow to import, and only comparisons need it
 

@@ -46,7 +46,7 @@ class Rows:
     stratum: Indices
     numerator: Floats
     denominator: Floats
-    # Whether every cell is a separate cluster worth 0 or 1 of 1.
+    # Whether every cell is a cluster of its own, with the numerator 0 or 1 and the denominator 1.
     single: bool
 
     @property
@@ -61,7 +61,7 @@ class Rows:
         return {}
 
     def with_numerators(self, numerator: Floats) -> Rows:
-        """Return the same rows with other numerators, as simulations and permutations need; both share layouts."""
+        """Return a copy with other numerators, for simulations and permutations; the copy shares the layouts."""
         rows = replace(self, numerator=numerator)
         rows.__dict__["layouts"] = self.layouts
         return rows
@@ -72,7 +72,7 @@ class Rows:
         return {(self.clusters[cluster], self.strata[stratum]) for cluster, stratum in pairs}
 
     def covers_same(self, other: Rows) -> bool:
-        """Return whether both have the same pairs of cluster and stratum, in the same order."""
+        """Return whether `other` has the same pairs of cluster and stratum in the same order."""
         names = self.clusters == other.clusters and self.strata == other.strata
         return names and np.array_equal(self.cluster, other.cluster) and np.array_equal(self.stratum, other.stratum)
 
@@ -177,7 +177,7 @@ class StratumScale:
     freedom: Floats
 
     def join(self, other: StratumScale) -> StratumScale:
-        """Return the scale of a difference: the larger weights and the smaller degrees of freedom of the two."""
+        """Return the scale of a difference: the larger weights and the smaller degrees of freedom of the two scales."""
         second, third = np.maximum(self.second, other.second), np.maximum(self.third, other.third)
         return StratumScale(second, third, np.minimum(self.freedom, other.freedom))
 
@@ -219,7 +219,7 @@ class LinearLayout:
     safe: Floats
     # Sum of all denominators.
     below: float
-    # Whether the stratum has only this cluster.
+    # For each row, whether its cluster is the only one in its stratum.
     lonely: NDArray[np.bool_]
     # Factor that turns a row's residual into its contribution to the estimation error, corrected for leverage.
     factor: Floats
@@ -243,7 +243,7 @@ class LinearLayout:
 
 
 def layout_of(rows: Rows, combination: Combine) -> LinearLayout:
-    """Return the layout of rows with a positive denominator."""
+    """Return the layout of these rows, computed once per combination; at least one denominator must be positive."""
     if combination not in rows.layouts:
         rows.layouts[combination] = _layout(rows, combination)
     return rows.layouts[combination]

@@ -1,4 +1,4 @@
-"""The number of questions that a difference needs, and the differences that a given number can show, for `contrast`.
+"""How many questions `contrast` needs to detect a difference, and which difference a given number can detect.
 
 design = Design.of((120, 60, 20), cluster=5)     # a mean over three tasks, five rows of one question each
 detectable_difference(design, 0.2)               # with a power of 0.8
@@ -63,7 +63,7 @@ class Design:
         return sum(map(len, self.tasks))
 
     def scaled(self, clusters: int) -> Design:
-        """Return the same tasks scaled to `clusters` clusters in total (rounded up per task), of the same sizes."""
+        """Return the design scaled to `clusters` clusters, rounded up per task; a task repeats its cluster sizes."""
         counts = [math.ceil(len(task) * clusters / self.clusters) for task in self.tasks]
         task_counts = zip(self.tasks, counts, strict=True)
         return replace(self, tasks=tuple(tuple(itertools.islice(itertools.cycle(task), n)) for task, n in task_counts))
@@ -75,7 +75,7 @@ class Design:
 
     @cached_property
     def rows(self) -> Rows:
-        """One row per cluster, as if all were answered wrongly."""
+        """One row per cluster, as if all questions were answered wrongly."""
         sizes = np.array([size for task in self.tasks for size in task], float)
         strata = np.repeat(np.arange(len(self.tasks)), [len(task) for task in self.tasks])
         names, tasks = (tuple(map(str, range(n))) for n in (len(sizes), len(self.tasks)))
@@ -123,7 +123,7 @@ def _detections(design: Design, difference: float, discordant: float, level: flo
 def has_power(
     design: Design, difference: float, discordant: float, power: float, level: float = 0.05, draws: int = DRAWS
 ) -> bool:
-    """Return whether `power_of` is at least `power`. Drawing stops once the other draws cannot change the answer."""
+    """Return whether `power_of` is at least `power`. Drawing stops once the remaining draws cannot change this."""
     found = missed = 0
     for is_found in itertools.islice(_detections(design, difference, discordant, level), draws):
         found, missed = found + is_found, missed + (not is_found)
@@ -160,7 +160,8 @@ def sample_size(
     """
     _refuse(discordant, power, level)
     size = abs(difference)
-    # The given share, or the typical one, raised if a difference of that size requires it.
+    # The given share of differing answers, or the typical share, raised if a difference of that size requires a larger
+    # share.
     share = max(TYPICAL_DISCORDANT, size) if discordant is None else discordant
     if not 0 < size <= share:
         raise UsageError(f"--difference {difference} at {share} discordant: needs 0 < |difference| <= discordant <= 1")
@@ -208,12 +209,12 @@ def _least(finds: Callable[[float], bool], step: float, high: float = 1.0) -> fl
 
 
 def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) -> float | None:
-    """Return the true difference that `contrast` finds with this power over such questions; None if there is none.
+    """Return the true difference that `contrast` detects with this power on such questions; None if it can detect none.
 
     The difference follows from the spread of the solvers' difference and its degrees of freedom, and so from the
-    metric's own weights. For shares, the share of differing clusters is assumed to be as here, or as high as a
-    difference of that size requires. For few single questions the exact test must find the difference too, which is
-    impossible below 6 questions. For very unequal tasks, answers are simulated. `python -m bench.sentences --power`
+    metric's own weights. For shares, the share of differing clusters is assumed to be that of `a` and `b`, or as high
+    as a difference of that size requires. For few single questions the exact test must find the difference too, which
+    is impossible below 6 questions. For very unequal tasks, answers are simulated. `python -m bench.sentences --power`
     measures how often such a difference is found. Raises `DataError` as `contrast` does.
     """
     rows = paired_rows(a, b)
@@ -245,7 +246,7 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
 
 
 def measured_design(a: Metric, b: Metric) -> tuple[Design, float]:
-    """Return the questions that two solvers answered, and the share on which they differ (by cluster means)."""
+    """Return the questions that two solvers answered, and the share on which their answers differ (cluster means)."""
     rows_a, rows_b = paired_rows(a, b)
     size = rows_a.denominator
     valid = size > 0

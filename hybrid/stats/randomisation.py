@@ -18,7 +18,7 @@ from hybrid.stats.linearised import Floats, Rows, paired_rows, value_of
 # Up to this many differing clusters, all rearrangements (at most 2^16 = 65,536) are enumerated instead of drawn.
 ENUMERATED = 16
 
-# Numbers held in memory at a time: 32 MB.
+# Maximum number of floats held in memory at a time: 32 MB.
 _BLOCK = 4_000_000
 
 # Differences this close to each other, relative to the values, count as equal.
@@ -43,10 +43,10 @@ class Randomisation:
 
 
 def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Randomisation:
-    """Test whether it matters which of two solvers gave which answers, cluster by cluster, by the metric itself.
+    """Test whether it matters which of two solvers gave which answers, by swapping the answers of whole clusters.
 
-    The cells of `a` and `b` in a cluster are all swapped or all left, in every stratum of the cluster, and both values
-    are computed again. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen,
+    The cells of `a` and `b` in a cluster are all swapped or all left, in every stratum of the cluster, and the metrics
+    of both solvers are computed again. Edgington and Onghena, Randomization Tests (4th ed., 2007), chapter 6; Noreen,
     Computer-Intensive Methods for Testing Hypotheses (1989), chapter 2. For up to `ENUMERATED` differing clusters all
     rearrangements are enumerated: p = count / 2^clusters. Otherwise p = (count + 1) / (draws + 1), which keeps the
     level of a test with drawn rearrangements (Phipson and Smyth, Statistical Applications in Genetics and Molecular
@@ -60,7 +60,7 @@ def randomisation(a: Metric, b: Metric, draws: int = 9_999, seed: int = 0) -> Ra
         a: the first solver's metric.
         b: the second solver's metric, with the same clusters in the same strata.
         draws: number of drawn rearrangements if there are too many to enumerate.
-        seed: of the draws; the same seed gives the same p value.
+        seed: seed of the draws; the same seed gives the same p value.
 
     Raises:
         DataError: the two have different clusters or strata, or are combined differently.
@@ -107,7 +107,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
         # A value that a rearrangement leaves undefined counts as extreme, which can only increase p.
         as_far += int((~(np.abs(values[1] - values[0]) < far)).sum())
     count = 2**clusters if exact else draws
-    # Drawn rearrangements exclude the given one, which counts as well.
+    # The observed arrangement is not one of the draws, but counts as well: hence the added 1.
     p_value = as_far / count if exact else (as_far + 1) / (count + 1)
     return Randomisation(
         value_b - value_a, p_value, rearrangements=count, as_far=as_far, exact=exact, clusters=clusters
@@ -117,7 +117,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
 def _values(above: Floats, below: Floats, least: float, combination: Combine) -> Floats:
     """Return the metric of each pattern, as `stats.combine` defines it; nan if undefined.
 
-    Inputs: (patterns, strata).
+    `above` and `below` are arrays of shape (patterns, strata).
     """
     if combination == "mean_of_ratios":
         valid = below > least

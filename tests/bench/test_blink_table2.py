@@ -1,4 +1,5 @@
-"""Table 2 next to a run: the published cells, their source, and the weight-free run on the published items."""
+"""BLINK's Table 2 compared with a run: the published cells, their source, and the weight-free run on the published
+items."""
 
 from argparse import Namespace
 from dataclasses import replace

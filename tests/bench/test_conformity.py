@@ -9,7 +9,7 @@ from bench._scripted_server import Behaviour, Scripted, Wanted, behaviours
 from bench.conformity import Kind, main, measured
 from tests.tables import cases
 
-# The default selection tests every n-th behaviour.
+# The default selection tests only every `EVERY`-th behaviour.
 EVERY = 9
 ALL = behaviours()
 # Google's client warns about an unknown finish reason.

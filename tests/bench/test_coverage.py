@@ -1,4 +1,5 @@
-"""The simulation behind docs/statistics.md: its draws have the shares and correlation that its tables name."""
+"""The simulation behind docs/statistics.md: its draws have the shares and the correlation that the page's tables
+state."""
 
 import json
 

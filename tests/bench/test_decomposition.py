@@ -1,4 +1,4 @@
-"""The simulation behind the coverage of the decomposition: its truths, and a few seeds that guard the intervals."""
+"""The simulation of the decomposition's coverage: the true values add up, and intervals of a few seeds contain them."""
 
 from collections import Counter
 
@@ -38,5 +38,5 @@ def test_the_intervals_of_regular_estimates_hold_the_truth():
             shares = bench.coverage(model, expected_values, design, simulations=6, seed=1)
             results += [share for name, share in shares.items() if expected_values[name].regular(design)]
     assert len(results) > 80
-    # The coverage of intervals of nominally 90 % would be below this range, and that of 99 % above it.
+    # Intervals with a nominal level of 90 % would have a coverage below this range, and intervals of 99 % one above it.
     assert 0.93 <= np.mean(results) <= 0.97

@@ -17,7 +17,7 @@ def bench_texts() -> set[str]:
 
 
 def flags() -> set[str]:
-    """Return every key of a mapping that is written like an option."""
+    """Return every mapping key in the benches' sources that is written like an option, without the dashes."""
     nodes = (node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Dict))
     keys = {key.value for node in nodes for key in node.keys if isinstance(key, ast.Constant)}
     values = {str(key).removesuffix("...").split()[-1] for key in keys if str(key).startswith("-")}
@@ -25,7 +25,7 @@ def flags() -> set[str]:
 
 
 def test_every_option_has_a_line_of_help_and_every_line_an_option() -> None:
-    # Options of other programs: pytest, `hybrid`, a server.
+    # Every option in the sources has a line of help, including those of other programs (pytest, `hybrid`, a server).
     assert flags() - set(HELP) == set()
     names = {text.removesuffix("...").removeprefix("--") for text in bench_texts() if text}
     names |= {text.split()[-1].removeprefix("--") for text in bench_texts() if text.startswith("-o ")}

@@ -1,4 +1,4 @@
-"""The script that mutates the code that decides numbers: its targets exist, and it parses mutmut's counts."""
+"""The script that mutates the code that computes results: its targets exist, and it parses mutmut's counts."""
 
 import tomllib
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_every_subject_and_its_tests_are_there(name: str) -> None:
 
 def test_of_a_sample_the_share_has_an_interval() -> None:
     outcome = mutants.Outcome("x", 1000, 10, ("a diff",), ())
-    assert outcome.interval == "0.018 to 0.404"  # Newcombe, Statistics in Medicine 17 (1998), method 3
+    assert outcome.interval == "0.018 to 0.404"  # by method 3 of Newcombe, Statistics in Medicine 17 (1998)
     assert mutants.table([outcome]).rows == (("x", "1000", "10", "1", "0", "0.100", "0.018 to 0.404"),)
 
 

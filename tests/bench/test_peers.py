@@ -41,7 +41,7 @@ def test_a_program_that_answers_otherwise_is_refused(program: str, answers: list
 def test_answers_of_the_same_network_are_accepted() -> None:
     for program in SAME_NUMBERS:
         check_answers("depth", program, [0.25, 0.5000001], [0.25, 0.5])
-    # hybrid returns the tool's reading of the network's output, so its numbers differ.
+    # The program `hybrid` returns what its tool computes from the network's output, so its numbers differ.
     check_answers("depth", "hybrid", [0.9, 0.8], [0.25, 0.5])
 
 

@@ -1,4 +1,4 @@
-"""The page of reproduced cells: the output of the command, and what can be checked without the data."""
+"""The page of reproduced cells contains the command's output; some of its cells can be checked without the data."""
 
 import csv
 from collections import Counter
@@ -88,6 +88,6 @@ def test_a_recomputed_cell_proves_nothing(without_data: tuple[Verdict, ...]) -> 
     assert all("recomputed" in verdict.cell.note for verdict in unread)
     macros = [v for v in without_data if (v.cell.source, v.cell.split, v.cell.metric) == MACRO]
     blink = {verdict.cell.who: verdict.status for verdict in macros}
-    # The averages of these models would depend on recomputed cells.
+    # The averages of these models would depend on recomputed cells, so they have no verdict.
     assert {blink[who] for who in ("GPT-4o", "GPT-4V", "Gemini Pro", "Claude 3 OPUS", "GPT-4 Turbo")} == {"absent"}
     assert blink["CogVLM"] == "follows"

@@ -1,4 +1,4 @@
-"""Each simulated case of the bench holds in a few draws, and the bench would detect a violation."""
+"""Two draws of each simulated case contain no false claim, and a case would detect a violation of what it tests."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from bench import _review_worlds as review
 from bench import _sentence_worlds as worlds
 from hybrid.scoring.sections import effects
 
-# Some draws contradict the interval by design.
+# `EXACT` leaves out the cases with "5 %" in their names: some of their draws contradict the interval by design.
 KNOWN = {**worlds.WORLDS, **review.REVIEW_WORLDS}
 EXACT = [name for name in KNOWN if "5 %" not in name]
 

@@ -1,4 +1,5 @@
-"""Claims of conclusions on simulated runs are parsed from their text; differences with 80 % power are found in 80 %."""
+"""Claims about simulated runs are parsed from the conclusions' text; differences with 80 % power are found in about 80
+% of the draws."""
 
 import numpy as np
 import pytest

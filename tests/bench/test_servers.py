@@ -1,4 +1,4 @@
-"""The trained network behind real servers: `uv run pytest -m slow tests/bench/test_servers.py`, minutes per server."""
+"""The trained network on real servers: `uv run pytest -m slow tests/bench/test_servers.py` takes minutes per server."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The tables of tools and of throughput: every tool has a row, a wrong answer counts, and passes are counted."""
+"""The tables of tools and of throughput: every tool has a row, and wrong answers and passes of a network are
+counted."""
 
 import argparse
 from collections.abc import Mapping
@@ -70,7 +71,7 @@ def test_options_that_make_no_sense_are_refused(words: list[str]) -> None:
 @pytest.mark.system
 def test_throughput_is_measured_side_by_side_and_passes_are_counted() -> None:
     measurement = bench._throughput.measure("dinov2_base", bench._throughput.Load(("dinov2_base",), "cpu", False, 9, 1))
-    # Two images per request; eight requests per batch.
+    # A request has two images and a batch has eight requests, so the largest pass has 16 images.
     assert sorted(measurement.passes, reverse=True)[0] == 16
     assert sum(measurement.passes) == 18
     assert measurement.bare > measurement.service > 0

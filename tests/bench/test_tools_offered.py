@@ -1,4 +1,4 @@
-"""Output of `bench/tools_offered.py`: all tools together stay small, and menus are smaller."""
+"""Output of `bench/tools_offered.py`: the specification of all tools is small, and that of each menu is smaller."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_all_tools_are_one_small_menu_and_each_benchmarks_is_smaller(
     rows: dict[str, Any] = {row["name"]: row for row in json.loads((tmp_path / "menu.json").read_text())["sizes"]}
     all_tools = rows["all tools"]
     assert all_tools["json_bytes"] == len(tools_json([load("tools", name) for name in names("tools")]).encode())
-    # 2,997 tokens of o200k_base. A few more bytes are acceptable, another long description is not.
+    # All tools take 2,997 tokens of o200k_base. A few more bytes are acceptable; another long description is not.
     assert all_tools["json_bytes"] < 12_600
     assert all_tools["text_bytes"] < 8_300
     assert all(row["json_bytes"] < all_tools["json_bytes"] for name, row in rows.items() if name.startswith("menu of "))

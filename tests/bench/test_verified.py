@@ -1,4 +1,4 @@
-"""The page of verified numbers: the output of the command, and its agreement with the sheet of reproduced cells."""
+"""The page of verified numbers contains the command's output and agrees with the sheet of reproduced cells."""
 
 import json
 from pathlib import Path

@@ -34,7 +34,8 @@ INPUT_TOKENS, OUTPUT_TOKENS = 100, 10
 
 @dataclass(frozen=True)
 class Raw:
-    """The server's exact reply. It is held back until the test ends if `waits_for_end`, and ends too early if `cut`."""
+    """A reply that the server sends unchanged: held back until the test ends if `waits_for_end`, or cut short if
+    `cut`."""
 
     body: bytes
     status: int = 200
@@ -105,7 +106,7 @@ class Adversary:
 
 @pytest.fixture
 def adversary() -> Iterator[Adversary]:
-    """The server, running."""
+    """Yield the running server."""
     item = Adversary()
     with listening(item.server):
         yield item
@@ -150,7 +151,7 @@ class Asker:
         return blink.score(self.question, (Exchange(self.prompt, reply),), ScoreOptions())
 
     def faults(self, reply: Reply) -> dict[Fault, int]:
-        """Count each fault in the steps."""
+        """Count the faults in the reply's steps, by kind."""
         return dict(Counter(step.fault for step in reply.steps if step.fault))
 
     def exact(self, reply: Reply) -> None:
@@ -162,7 +163,7 @@ class Asker:
         assert usage.output_tokens == OUTPUT_TOKENS * usage.model_calls
 
     def about(self, *pictures: Any, **changes: Any) -> "Asker":
-        """Return an asker for the question with other images, given as arrays, and other fields."""
+        """Return an asker for the same question with these images (arrays) and with other fields changed."""
         images = tuple(self.service.store.put_pixels(picture) for picture in pictures)
         question = replace(self.question, images=images, **changes)
         refs = tuple(ImageRef(f"img:{place}", image) for place, image in enumerate(images, 1))
@@ -190,7 +191,7 @@ def asker(adversary: Adversary, service: CachedTools, fakes: Any) -> Asker:
 
 @pytest.fixture
 def completion() -> Callable[..., Raw]:
-    """`completion(text, *calls)` is a reply of the server."""
+    """`completion(text, *calls)` returns a reply of the server."""
     return says
 
 
@@ -202,5 +203,5 @@ def tool_call() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def raw() -> type[Raw]:
-    """Return the class `Raw`, a reply that the server sends exactly."""
+    """Return the class `Raw`, a reply that the server sends unchanged."""
     return Raw

@@ -41,7 +41,7 @@ BELIEVED = Trust({("jigsaw", "classical", "Jigsaw"): Measurement(980, 1000)})
 
 
 BLINK, HVSBENCH = (load("hybrid.benchmarks", name).card.prior_accuracy for name in ("blink", "hvsbench"))
-# Routes of both benchmarks.
+# Prior accuracies for the routes of BLINK and HVSBench.
 PRIOR_ACCURACY = PriorAccuracy({**BLINK.accuracy, **HVSBENCH.accuracy}, HVSBENCH.guessed)
 
 
@@ -51,7 +51,7 @@ def finding(best: Json, confidence: float = 0.9, backend: str = "classical") -> 
 
 async def decided(fakes: Any, reply: Any, result: Any, trust: Trust, prompt: Prompt = JIGSAW) -> tuple[str, str, Any]:
     """Return the answer, the rule that decided and its note."""
-    # An empty reply is requested once more, and is empty again.
+    # The reply is queued twice: after an empty reply the model is asked once more, and its second reply is empty too.
     ctx = fakes.context_of(prompt, [reply, reply], [result], trust, prior_accuracy=PRIOR_ACCURACY)
     answer = await SOLVER.ask(prompt, ctx)
     rules = [step for step in ctx.log.steps if step.kind == "rule"]
@@ -86,7 +86,7 @@ async def test_the_model_reads_the_plain_question_and_nothing_of_the_tool(fakes:
 
 
 async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> None:
-    """With four options, a tool that is right in 1 % of cases and an MLLM in 5 %: a guess is right in 25 %."""
+    """With four options, a guess is right in 25 % of cases: more often than this tool (1 %) and this MLLM (5 %)."""
     prompt = replace(JIGSAW, choices=("w", "x", "y", "z"))
     low = Trust({ROUTE: Measurement(10, 1000, slope=0.0), (*MODEL, "Jigsaw"): Measurement(50, 1000)})
     text = Said("Answer: (A)", "jigsaw", finding(0), 0, None, on_card=True)
@@ -103,7 +103,7 @@ async def test_where_neither_is_worth_a_guess_there_is_no_answer(fakes: Any) -> 
 
 
 class Silent(ModelAndSpecialist):
-    """Never decides for either side."""
+    """A solver that never decides for either side."""
 
     async def decide(self, prompt: Prompt, ctx: Any, proposal: Proposal, specialist_answer: Said | None) -> None:
         del prompt, ctx, proposal, specialist_answer
@@ -164,7 +164,8 @@ def test_the_witness_who_is_more_likely_right_is_followed(
 
 @given(p=CHANCES, m=CHANCES)
 def test_in_expectation_no_less_than_the_better_of_two_calibrated_witnesses(p: float, m: float) -> None:
-    """Two independent answers to a question with two choices are right with the probabilities p and m."""
+    """If independent answers of tool and model are right with the probabilities p and m, the rule's answer is right
+    with at least the larger one. The question has two choices."""
     counts = {(*MODEL, "Jigsaw"): Measurement(m * MANY, MANY), ROUTE: Measurement(p * MANY, MANY, slope=0.0)}
     result = ruled("(B)", 0, 0.9, Trust(counts))
     values = (result.data["tool"]["worth"], result.data["mllm"]["worth"])
@@ -227,7 +228,7 @@ def test_it_answers_recorded_models() -> None:
 
 @dataclass(frozen=True)
 class Losing(ToolCondition):
-    """Every tool call ends in this fault."""
+    """Makes every tool call end in this fault."""
 
     fault: Fault = Fault.TIMEOUT
 

@@ -26,7 +26,8 @@ def box(x0: float, y0: float, x1: float, y1: float) -> dict[str, Any]:
 async def test_calls_that_run_side_by_side_are_told_and_named_in_their_order(
     asker: Any, completion: Any, tool_call: Any, fakes: Any
 ) -> None:
-    """The depth of the large picture takes longer than the crop that is requested after it."""
+    """Concurrent calls are reported in the order of the requests, although `depth` on the large picture takes longer
+    than the `crop` that is requested after it."""
     wide = asker.about(fakes.pixels(7, (900, 700)))
     points = {**WHOLE, "points": [{"x": 50, "y": 60}, {"x": 500, "y": 600}]}
     calls = [tool_call("depth", points, "slow"), tool_call("crop", box(0, 0, 20, 20), "fast")]
@@ -72,7 +73,7 @@ async def test_readable_and_unreadable_calls_of_one_message_are_all_answered(
     ("frame", "region", "count"),
     [
         ("pixels", {"x0": 0, "y0": 0, "x1": 20, "y1": "20"}, 1),
-        # A region of whole sides has no coordinates to convert.
+        # The region of a whole image has no coordinates to convert.
         ("fractions", None, 1),
         # Numbers that the conversion changes are validated once more, in pixels.
         ("fractions", {"x0": 0, "y0": 0, "x1": 0.5, "y1": "0.5"}, 2),
@@ -98,7 +99,8 @@ async def test_the_arguments_of_a_call_are_validated_once(
 async def test_a_box_that_is_empty_in_pixels_is_refused_in_the_words_of_the_tool(
     asker: Any, completion: Any, tool_call: Any
 ) -> None:
-    """Rounding to whole pixels may leave nothing of a box that was sound as the model wrote it."""
+    """A box that is valid as the model wrote it may be empty after rounding to whole pixels; the tool's own error says
+    so."""
     replies = completion("", tool_call("crop", box(0.5, 0.5, 0.5001, 0.9))), completion("(A)")
     reply = await asker(*replies, frame=frame_named("fractions"))
     asker.exact(reply)

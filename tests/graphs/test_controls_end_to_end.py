@@ -1,4 +1,4 @@
-"""Controls in a full run: perfect tools make a competent model right, blank or shuffled ones add nothing.
+"""Controls in a full run: with perfect tools a competent model is right; blank or shuffled tool outputs add nothing.
 
 The questions are generated and their answers known; the model of these tests knows how each of three tools words its
 output, and guesses if no tool gives one. The rest is the real path: data on disk, plan, run, scores,
@@ -34,7 +34,7 @@ TASKS = {"Jigsaw": "jigsaw", "Multi-view_Reasoning": "motion", "Relative_Depth":
 PER_TASK = 6
 CUES = {"jigsaw": "corner", "motion": "lockwise", "depth": "closer"}
 MODES: tuple[ToolOutput, ...] = ("real", "blank", "shuffled", "oracle")
-# Outputs of a perfect tool, and of jigsaw, depth and motion if they are certain.
+# Patterns of a perfect tool's outputs, and of the outputs of jigsaw, depth and motion if these tools are certain.
 NAMES_A_CHOICE = (
     r"^The evidence favours \((\w)\)",
     r"^Image (\d) continues",
@@ -75,7 +75,7 @@ class Competent(Scripted):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, ResolvedRun]]:
-    """One run per kind of tool output on the same questions; the real one also asks the MLLM alone."""
+    """One run per kind of tool output on the same questions; the run with real outputs also asks the MLLM alone."""
     folder = tmp_path_factory.mktemp("controls")
     write(folder / "data", tuple(TASKS), per_task=PER_TASK, seed=3)
     with pytest.MonkeyPatch.context() as patch:
@@ -84,7 +84,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Resolve
 
 
 def finish_run(folder: Path, mode: ToolOutput) -> ResolvedRun:
-    """Return a finished run."""
+    """Finish a run whose tools return this kind of output; return the run."""
     config = RunConfig(
         "blink",
         ("controller", "mllm") if mode == "real" else ("controller",),
@@ -126,7 +126,7 @@ def finding_texts(plan: ResolvedRun) -> dict[str, str]:
 
 @pytest.mark.system
 def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_path: Path) -> None:
-    """After all controls the real outputs come from the cache unchanged."""
+    """A real run after all controls gets the real outputs from the cache, unchanged."""
     previous = finding_texts(runs["real"])
     plan = prepare(replace(runs["real"].config, out=tmp_path / "again", solvers=("controller",), limit=6))
     plan = replace(plan, resources=replace(plan.resources, model=Competent()))

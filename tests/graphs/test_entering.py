@@ -1,4 +1,5 @@
-"""When a graph is built and entered: models do not wait for it, and an answer without tool calls does not need it."""
+"""When a solver's graph is built and entered: requests to models do not wait for it, and an answer without tool calls
+does not need it."""
 
 from dataclasses import replace
 from typing import Any

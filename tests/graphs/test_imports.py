@@ -1,4 +1,5 @@
-"""Only needed packages are imported: LangGraph only to ask, and no LangChain for OpenAI-compatible servers."""
+"""Only needed packages are imported: LangGraph only if questions are asked, and no LangChain for OpenAI-compatible
+servers."""
 
 import os
 import subprocess
@@ -13,7 +14,7 @@ LISTS = "print('loaded', sorted({'langgraph', 'langchain', 'langchain_core', 'op
 
 
 def loaded(code: str, home: Path) -> str:
-    """Return which of these packages a new process has loaded after running the code."""
+    """Run the code in a new process; return those packages of `LISTS` that the process has loaded."""
     result = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\n{LISTS}"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""No graph shows its model a rule's knowledge or the question's id."""
+"""No graph shows its model the question's id, or data that only a rule may read."""
 
 import json
 from collections.abc import Sequence

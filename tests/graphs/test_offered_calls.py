@@ -1,6 +1,6 @@
 """A call of every tool, built only from what the model is shown, reaches the tool unchanged.
 
-It is written as a native call and as a block of text, through the controller; a queue replaces the tool.
+The controller receives each call as a native call and as a block of text; a queue replaces the tool.
 """
 
 from dataclasses import replace
@@ -46,7 +46,7 @@ async def test_a_call_as_it_is_told_reaches_the_tool(name: str, style: str, tmp_
 
 
 def holds(read: Any, text: Any) -> bool:
-    """Return whether everything that was written was read, unchanged."""
+    """Return whether `read` contains everything in `text`, unchanged."""
     if isinstance(text, dict):
         return all(key in read and holds(read[key], value) for key, value in text.items())
     if isinstance(text, list):

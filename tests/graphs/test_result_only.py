@@ -1,4 +1,4 @@
-"""A solver that puts tool output into the prompt, without a loop: one call, with the output if there is any."""
+"""A solver that puts the tool output, if there is any, into the prompt and calls the model once, without a loop."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ TOOLS = ("jigsaw",)
 
 
 def parts(request: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return texts and kinds of the parts of a request's only message."""
+    """Return the joined text and the kinds of all parts of a request's only message."""
     (message,) = request["messages"]
     assert message["role"] == "user"
     return "\n".join(part.get("text", "") for part in message["content"]), [part["type"] for part in message["content"]]

@@ -1,4 +1,4 @@
-"""The arbiter's rule next to simpler rules, out of fold, on simulated tools with known truth."""
+"""The arbiter's rule compared with simpler rules, out of fold, on simulated tools and models with known answers."""
 
 from statistics import mean
 

@@ -57,7 +57,7 @@ def studio(servers: Any, puzzle: Puzzle, tmp_path_factory: pytest.TempPathFactor
     """Address of the server once the server answers; the server writes to its own folder."""
     work = tmp_path_factory.mktemp("studio")
     config = json.loads((ROOT / "langgraph.json").read_text())
-    # The same configuration from another folder: the server keeps its state beside the file.
+    # The same configuration in another folder, because the server keeps its state beside the configuration file.
     config["dependencies"] = [str(ROOT)]
     for served in config["graphs"].values():
         served["path"] = str(ROOT / served["path"])

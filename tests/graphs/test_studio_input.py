@@ -23,7 +23,7 @@ def picture(fakes: Any) -> Picture:
 
 @pytest.fixture
 def folder(tmp_path: Path, picture: Picture, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The allowed folder with a picture in it, another picture beside it, and a link that leads outside."""
+    """The allowed folder, which contains a picture and a link to another picture outside."""
     from graphs._studio import FOLDER
 
     inside = tmp_path / "inside"

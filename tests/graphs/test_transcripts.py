@@ -33,7 +33,8 @@ HEADINGS: Mapping[Role, str] = {"system": "system", "user": "human", "assistant"
 
 @dataclass(frozen=True)
 class Case:
-    """A generated question with a prompt of the kind, and the model's action on each prompt of its dialogue."""
+    """A generated question with a prompt of one kind, and the model's action on each prompt of the question's
+    dialogue."""
 
     benchmark: str
     task: str
@@ -93,7 +94,7 @@ def render_transcript(kind: Kind, model: Any, ask: int) -> str:
 
 
 def planned(kind: Kind, folder: Path) -> ResolvedRun:
-    """Return a run of one generated question with a prompt of the kind, before anything is asked."""
+    """Return a run of one generated question with a prompt of this kind, before anything is asked."""
     case = CASES[kind]
     load("hybrid.benchmarks", case.benchmark).generate(folder / "data", (case.task,), 1, 0)
     return prepare(
@@ -114,7 +115,7 @@ def planned(kind: Kind, folder: Path) -> ResolvedRun:
 
 
 async def transcript(kind: Kind, folder: Path, fakes: Any) -> tuple[str, Exchange]:
-    """Give the question to the controller; return the transcript and the exchange of its first prompt of the kind."""
+    """Give the question to the controller; return the transcript and the exchange of its first prompt of this kind."""
     plan, model = planned(kind, folder), fakes.QueueModel(CASES[kind].queue())
     question, *_ = plan.sound
     session = Session(question, load_solver("controller"), replace(plan.resources, model=model))
@@ -149,7 +150,7 @@ SENTENCES: Mapping[Kind, str] = {
     Kind.CONTINUE: r"(?P<answer>Yes|No), .+ has to be seen\.",
     Kind.VIEW_PLAN: r"What the question needs is in the parts (?P<answer>[\d, ]+)\.",
 }
-# Replies in the required form, if it is not "Answer: " and the items of the sentence.
+# Form of the reply for kinds of prompts that do not require "Answer: " followed by the items of the sentence.
 FORMS: Mapping[Kind, str] = {
     Kind.CHOICE: "Answer: ({})",
     Kind.SCANPATH: "{}",

@@ -12,7 +12,7 @@ STARTED = worker_process._started
 
 @pytest.fixture(scope="module", autouse=True)
 def forked_workers() -> Iterator[None]:
-    """Tool workers are forked, in the tests of this package only."""
+    """Fork tool workers, in the tests of this package only."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker_process, "_started", lambda sock: workers.start(sock, worker_process._environment()))
         yield

@@ -45,7 +45,7 @@ def photo(tmp_path: Path) -> bytes:
 
 @pytest.fixture
 def picture_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, photo: bytes) -> Path:
-    """An empty working directory with that picture in it."""
+    """A working directory that contains only the picture `photo`."""
     folder = tmp_path / "here"
     folder.mkdir()
     (folder / "photo.jpg").write_bytes(photo)
@@ -73,7 +73,7 @@ def test_the_page_runs_as_it_is_printed(
     assert out.startswith(f"{finding}\n")
     assert "\nfailed: " in out
     assert f"\n{report}\n" in out
-    # The commands print the same about the same run.
+    # The commands print what the functions return for the same run.
     for words, text in (
         (["score", "runs/blink"], str(hybrid.score("runs/blink")) + "\n"),
         (["score", "runs/blink", "--json"], json.dumps(hybrid.score("runs/blink").as_json()) + "\n"),

@@ -28,7 +28,7 @@ SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2}
 
 
 class AlwaysA(Solver):
-    """Without a model."""
+    """A solver that always answers (A), without a model."""
 
     role = "chance"
 
@@ -96,8 +96,8 @@ class Mine(Solver):
         return Reply(f"({LETTER})")
 """
 PLACES = {
-    # The files of an object's code, and the file that is edited. A run with another limit leaves the hash of the code
-    # unchanged; another answer in the file changes it.
+    # The files that contain an object's code, and which of them is edited. A run with another limit leaves the hash of
+    # the code unchanged; another answer in the edited file changes it.
     "module": ({"mine.py": FILE, "helper.py": "LETTER = 'A'", "run.py": "from mine import Mine\n"}, "helper.py"),
     "script": ({"run.py": FILE, "helper.py": "LETTER = 'A'"}, "run.py"),
 }
@@ -125,7 +125,7 @@ def test_a_solver_of_other_code_does_not_continue_a_run(
 
     assert run_script(2).returncode == 0
     assert len(json.loads(Path("run/manifest.json").read_text())["solvers"]["mine"]["code"]) == 12
-    # The call is not part of the solver's code.
+    # The call of `hybrid.run` is not part of the solver's code.
     (in_tmp_path / "run.py").write_text((in_tmp_path / "run.py").read_text() + "\n# the end\n")
     assert run_script(3).returncode == 0
     text = (in_tmp_path / changed).read_text()
@@ -154,7 +154,7 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
         for place, item in enumerate((text + f"print = {number}\n", *{**cells, **change}.values())):
             cell(item, 10 * number + place, vars(main))
         codes.append(object_code(main.Mine))
-    # The rest of its cell and a secret are not part of its code.
+    # The rest of the cell and a secret are not part of the object's code.
     assert codes[0] == codes[1]
     assert len({*codes}) == 3
 

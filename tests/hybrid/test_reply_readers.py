@@ -37,7 +37,7 @@ from tests.steps import Steps, TooManyStepsError, assert_grows_linearly
 
 CHOICES = ("left", "right", "the third image", "no")
 KEY = CallKey("q")
-# Twice the number of steps for the worst of a thousand texts.
+# Limits are twice the steps that the worst of a thousand texts needed.
 STEPS_TO_COMPILE, STEPS_AT_LEAST, STEPS_A_CHARACTER = 5_000_000, 20_000, 400
 
 
@@ -137,7 +137,7 @@ INPUT = "Action: depth\nAction Input:\n"
 
 
 def measure(value: Any, limit: int) -> tuple[int, int]:
-    """Count the values and characters in a value, repeated objects each time, up to a limit."""
+    """Count the values and characters in a value, up to a limit; a repeated object counts each time."""
     values = characters = 0
     open_values = [value]
     while open_values and max(values, characters) <= limit:

@@ -21,7 +21,7 @@ Seen = Literal["colours", "grey", "over white", "grey over white", "two tones", 
 
 
 def scene() -> Image.Image:
-    """40 x 24: a ramp with a dark disc and a red bar."""
+    """Return the scene of 40 x 24 px: a ramp with a dark disc and a red bar."""
     ramp = np.linspace(40, 230, 40)[None].repeat(24, axis=0)
     picture = Image.fromarray(np.stack([ramp, ramp[:, ::-1], np.full_like(ramp, 90)], axis=-1).astype(np.uint8))
     draw = ImageDraw.Draw(picture)
@@ -31,7 +31,7 @@ def scene() -> Image.Image:
 
 
 def alpha() -> Image.Image:
-    """Return an array that is transparent outside of the middle, and half transparent in a stripe."""
+    """Return a mask that is transparent outside of the middle, and half transparent in a stripe."""
     mask = Image.new("L", (40, 24), 0)
     mask.paste(255, (4, 2, 36, 22))
     mask.paste(128, (18, 2, 22, 22))
@@ -160,7 +160,7 @@ def srgb() -> bytes:
 
 
 def bmp_with_alpha() -> bytes:
-    """Return 32 bits with the masks of a version-5 header: Windows' own alpha."""
+    """Return a BMP of 32 bits per pixel with the masks of a version-5 header, which is how Windows stores alpha."""
     values = np.asarray(rgba())[::-1, :, [2, 1, 0, 3]].tobytes()
     masks = struct.pack("<IIII", 0xFF0000, 0xFF00, 0xFF, 0xFF000000)
     header = struct.pack("<IiiHHIIiiII", 124, 40, 24, 1, 32, 3, len(values), 0, 0, 0, 0) + masks
@@ -169,7 +169,7 @@ def bmp_with_alpha() -> bytes:
 
 
 def interlaced() -> bytes:
-    """Adam7: seven passes of rows, unfiltered."""
+    """Return an Adam7 PNG: seven passes of unfiltered rows."""
     values = np.asarray(scene())
     passes = ((0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1))
     rows = (row for y, x, down, right in passes for row in values[y::down, x::right] if row.size)

@@ -29,7 +29,7 @@ BLANK, SHUFFLED = "controller [blank]", "controller [shuffled]"
 
 
 def questions(runs: Runs) -> Iterator[JsonObject]:
-    """Every solver was asked every question."""
+    """Yield the numbers of shared questions of each pair; every solver was asked every question."""
     for a, b in runs.pairs:
         rows = aligned(runs, (a, b))
         total = sum(failed(row[0]) for row in rows)
@@ -226,7 +226,8 @@ def noninferior(runs: Runs) -> Iterator[JsonObject]:
 
 
 def gain(runs: Runs) -> list[JsonObject]:
-    """Compute the parts on the questions of alone, blank and hybrid; the shuffled control on those of both controls."""
+    """Compute the parts on the questions that alone, blank and hybrid share, and the shuffled control on those that
+    both controls share."""
     parts = {"gain": (0, 2), "presence": (0, 1), "content": (1, 2)}
     rows = [
         *_parts(runs, (ALONE, BLANK, HYBRID), parts),
@@ -299,7 +300,7 @@ def ceiling(runs: Runs) -> Iterator[JsonObject]:
 
 
 def agreement(runs: Runs) -> list[JsonObject]:
-    """Count right and wrong of both solvers of every pair."""
+    """Count the right and wrong answers of both solvers of every pair."""
     return with_holm([row for pair in runs.pairs for row in _agreement(runs, pair)], lambda row: ("all pairs", ()))
 
 
@@ -341,7 +342,8 @@ def _agreement(runs: Runs, pair: tuple[str, str]) -> Iterator[JsonObject]:
 
 
 def _exact(strata: Sequence[tuple[int, int, int]], count: int) -> float:
-    """Return the probability of all sums of shared mistakes at most as likely as the observed one, margins fixed."""
+    """Return the total probability of all sums of shared mistakes that are at most as likely as the observed one, with
+    fixed margins."""
     chances = {0: 1.0}
     for a, b, n in strata:
         added: dict[int, float] = defaultdict(float)

@@ -57,7 +57,7 @@ def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, l
 
 
 def equivalence(runs: Runs) -> list[JsonObject]:
-    """Return the gain and the two effects, by the 90 % interval and a margin of 0.05."""
+    """Compute the equivalence of the gain and the two effects, by the 90 % interval and a margin of 0.05."""
     results = []
     other = list(effects_of(runs._replace(rule="wrong" if runs.rule == "guess" else "guess")))
     for (quantity, of, reason, mode, a, b), (*_, other_a, other_b) in zip(effects_of(runs), other, strict=True):
@@ -84,7 +84,8 @@ def equivalence(runs: Runs) -> list[JsonObject]:
 
 
 def selection(runs: Runs) -> list[JsonObject]:
-    """Compute calls by whether the MLLM alone is right; compare outputs with blank tools by calls, also by task."""
+    """Compute how calls depend on whether the MLLM alone is right; compare outputs with blank tools by calls, also by
+    task."""
     values = [*_calls_by_right(runs), *_by_calls(runs)]
     return with_holm(values, lambda row: (row["quantity"], "group" in row))
 
@@ -138,7 +139,7 @@ def _by_calls(runs: Runs) -> Iterator[JsonObject]:
     aligned_rows, with_call = aligned(runs, (BLANK, HYBRID)), _answered_call_shares(runs)
     for quantity, number in (("effect of output where called", 1.0), ("effect of output where not called", 0.0)):
         rows = [row for row in aligned_rows if not failed(row[0]) and with_call[row[0]["id"]] == number]
-        # The exact test of fewer is not recomputed.
+        # The exact test of fewer than 30 questions is not recomputed.
         if len(rows) >= 30:
             sides = [("ratio", accuracy(column(rows, place), runs.rule)) for place in (0, 1)]
             ids = [row[0]["id"] for row in rows]
@@ -155,7 +156,8 @@ def _gated(
 
 
 def used(runs: Runs) -> list[JsonObject]:
-    """Compute right outputs where the MLLM alone is wrong: right with tools, and with blank tools; no oracle."""
+    """Compute how often right outputs lead to right answers with tools, and with blank tools, where the MLLM alone is
+    wrong. There is no oracle run."""
     results = []
     verdicts = {case.row["id"]: case for case in cases(runs)}
     for names in ((HYBRID, ALONE), (HYBRID, ALONE, BLANK)):
@@ -185,7 +187,8 @@ def used(runs: Runs) -> list[JsonObject]:
 
 
 def headroom(runs: Runs) -> Iterator[JsonObject]:
-    """Yield the room above the MLLM alone; the least detectable sizes are simulated in test_conclusion_review.py."""
+    """Yield the headroom above the MLLM alone; the least detectable sizes are simulated in
+    test_conclusion_review.py."""
     for quantity, of, effect, mode, a, _ in effects_of(runs):
         if quantity == "gain":
             row = result("headroom", "room above the model alone", "fraction", None, **of)
@@ -246,18 +249,20 @@ def _around(cells: Sequence[Cell]) -> tuple[float, float]:
 
 
 def pooled(runs: Runs) -> Iterator[JsonObject]:
-    """The synthetic runs have one model: see test_conclusion_review.py and tests/hybrid/stats/test_pooling.py."""
+    """Yield nothing: the synthetic runs have one model. See test_conclusion_review.py and
+    tests/hybrid/stats/test_pooling.py."""
     del runs
     return iter(())
 
 
 def price(runs: Runs) -> Iterator[JsonObject]:
-    """The synthetic runs took no time, and their tokens have no price: see test_conclusion_review.py."""
+    """Yield nothing: the synthetic runs took no time, and their tokens have no price. See test_conclusion_review.py."""
     del runs
     return iter(())
 
 
 def places(runs: Runs) -> Iterator[JsonObject]:
-    """No question of the synthetic runs has an annotated place: see tests/hybrid/scoring/sections/test_places.py."""
+    """Yield nothing: no question of the synthetic runs has an annotated place. See
+    tests/hybrid/scoring/sections/test_places.py."""
     del runs
     return iter(())

@@ -73,7 +73,8 @@ KEYS = ("quantity", "a", "b", "metric", "group", "none")
 
 
 def same_rows(runs: Runs, objects: Iterable[JsonObject], expected: Iterable[JsonObject]) -> None:
-    """Assert that every row occurs once, with the same fields and no others; each side with its model and run."""
+    """Assert that every row occurs once, with the same fields and no others. Each side of a row has its model and
+    run."""
     output, requested = _keyed(objects), _keyed(map(_sided(runs), expected))
     assert set(output) == set(requested)
     for place, row in requested.items():

@@ -111,7 +111,7 @@ def right(row: JsonObject) -> bool:
 
 
 def unanswered(row: JsonObject) -> bool:
-    """Return whether one of its repetitions has no readable answer."""
+    """Return whether the answer, or one of its repetitions, is not readable."""
     return any(item["answer"] is None for item in row.get("again", [row]))
 
 

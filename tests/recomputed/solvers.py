@@ -43,7 +43,7 @@ def key(question: JsonObject) -> str:
 
 
 def each_metric(runs: Runs) -> Iterator[JsonObject]:
-    """Section `metrics`: every metric, and again with failed questions as wrong."""
+    """Yield section `metrics`: every metric, and every metric again with failed questions counted as wrong."""
     head = HEADLINE[runs.benchmark]
     for name, scores in runs.scores.items():
         rows = list(scores.values())
@@ -64,7 +64,7 @@ def each_metric(runs: Runs) -> Iterator[JsonObject]:
 
 
 def tasks(runs: Runs) -> Iterator[JsonObject]:
-    """Accuracy by task."""
+    """Yield each solver's accuracy by task."""
     for name, scores in runs.scores.items():
         for task, rows in tasks_of(scores.values()).items():
             of = {"a": name, "group": task, "none": runs.rule}
@@ -188,7 +188,7 @@ def _above(name: str, side: Side, weight: float, **of: str) -> JsonObject:
 
 
 def guess(runs: Runs, ids: Iterable[str]) -> float:
-    """Return the share of right ones among all answers, averaged over questions."""
+    """Return the share of right answers among all possible answers, averaged over questions."""
     values = [runs.questions[identity] for identity in ids]
     return sum(sum(answer == key(q) for answer in answers(q)) / len(answers(q)) for q in values) / len(values)
 

@@ -193,7 +193,7 @@ def tool_only(runs: Runs) -> Iterator[JsonObject]:
 
 
 def _none(others: Sequence[float]) -> float:
-    """Return the probability that none of these is right."""
+    """Return the probability that none of these answers is right."""
     return math.prod(1 - other for other in others)
 
 
@@ -257,8 +257,8 @@ def _saved(of: JsonObject, name: str, more: Mapping[str, float], skip: set[str])
 
 
 def knowledge(runs: Runs) -> Iterator[JsonObject]:
-    """Yield the share of the specialist's exclusive right answers that the hybrid adopts, and of the MLLM's that it
-    loses."""
+    """Yield two shares: answers that only the specialist has right and the hybrid keeps, and answers that only the MLLM
+    has right and the hybrid loses."""
     aligned_rows = aligned(runs, (HYBRID, ALONE, SPECIALIST))
     total = sum(failed(row[0]) for row in aligned_rows)
     for task, rows in itertools.chain([("", aligned_rows)], by_task(aligned_rows).items()):
@@ -283,6 +283,7 @@ def knowledge(runs: Runs) -> Iterator[JsonObject]:
 
 
 def effects(runs: Runs) -> Iterator[JsonObject]:
-    """The synthetic runs have no cell of a study except controls: see tests/hybrid/scoring/sections/test_effects.py."""
+    """Yield nothing: the synthetic runs have no cell of a study except controls. See
+    tests/hybrid/scoring/sections/test_effects.py."""
     del runs
     return iter(())

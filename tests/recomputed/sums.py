@@ -32,7 +32,7 @@ class Linear(NamedTuple):
     parts: dict[str, tuple[dict[str, float], list[float], float]]
     unit: float
     freedom: float
-    # Ratio, weight and effective number of clusters of each.
+    # Ratio, weight and effective number of clusters of each stratum.
     strata: list[tuple[float, float, float]]
 
 
@@ -79,7 +79,8 @@ def t_beyond(t: float, freedom: float) -> float:
 
 
 class Skewed(NamedTuple):
-    """Return the variance of a value by its clusters' shares, with two differing clusters added."""
+    """Variance and skew of a value, from its clusters' shares and two added clusters that differ, with degrees of
+    freedom."""
 
     variance: float
     skew: float
@@ -92,7 +93,7 @@ class Skewed(NamedTuple):
         return [result - reach[0], result + reach[1]]
 
     def beyond(self, distance: float) -> float:
-        """Return the probability of a value at least this far from the truth on that side."""
+        """Return the probability of a value at least this far from the truth, on the side of the distance's sign."""
         return t_beyond(abs(distance) / math.sqrt(self.variance + max(0.0, -self.skew * distance)), self.freedom)
 
 
@@ -127,7 +128,7 @@ def pooling(of_a: Linear, of_b: Linear) -> tuple[float, float]:
 
 
 def scatter(mode: str, a: Sequence[Cell], b: Sequence[Cell]) -> Skewed:
-    """Return the difference b minus a over the same units."""
+    """Return the variance and skew of the difference b minus a over the same units."""
     of_a, of_b = linear(mode, a), linear(mode, b)
     shares = [of_b.shares[name] - of_a.shares[name] for name in of_a.shares]
     share = max(of_a.unit, of_b.unit)

@@ -70,7 +70,7 @@ def palette() -> bytes:
 
 
 def animated(kind: str) -> bytes:
-    """Return three frames."""
+    """Return an animated file of three frames."""
     return saved(picture(), kind, save_all=True, append_images=[picture("RGB"), picture("L").convert("RGB")])
 
 

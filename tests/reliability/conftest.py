@@ -43,13 +43,13 @@ def a_plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def hybrid(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
-    """Runs `hybrid` with these words in this process, to its end."""
+    """Function that runs `hybrid` with the given words in this process, to its end."""
     return partial(run_command, capsys, monkeypatch)
 
 
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[Callable[..., Process]]:
-    """Starts `hybrid` with these words as a process; all are stopped after the test."""
+    """Function that starts `hybrid` with the given words as a process; all processes are stopped after the test."""
     started: list[Process] = []
 
     def start(names: list[str], **mode: Any) -> Process:

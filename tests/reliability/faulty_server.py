@@ -5,12 +5,12 @@
         server.wait_for(50)
         server.stop()                           # every connection breaks, the port refuses
         server.start()                          # the same port answers again
-        server.seen                             # one `Seen` a request, in the order of their arrival
+        server.seen                             # one `Seen` per request, in the order of their arrival
 
-A plan gives each request its fault, or None. The question is recognised by the number in "Is the cat 17 on the
-mat?" (`tests/fakes.py`, `spatial_row`). A request that offers tools and has no result yet gets one call, of `crop` or
-by `call`; every other one gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes
-a score.
+A plan gives each request its fault, or None. The question is recognised by the number in "Is the cat 17 on the mat?"
+(`tests/fakes.py`, `spatial_row`). A request that offers tools and has no result yet gets one call, of `crop` or by
+`call`. Every other request gets an answer, "(A)" or "(B)" by the number of the question, so that a mix-up changes a
+score.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ CROP = json.dumps({"images": ["img:1"], "box": {"x0": 2, "y0": 2, "x1": 12, "y1"
 
 
 class Fault(StrEnum):
-    """The outcomes of a request."""
+    """Faults with which the server can answer a request."""
 
     HTTP_500 = "500"
     OVERLOADED = "503"
@@ -115,7 +115,8 @@ def healthy(_: Request) -> None:
 
 
 def seeded(share: float, faults: Sequence[Fault] = FAULTS, seed: int = 0) -> Plan:
-    """Inject each fault with that probability; repeating a request of a question gets the same fault."""
+    """Inject each fault with the probability `share`. The question and the number of earlier requests for it decide
+    which."""
 
     def plan(request: Request) -> Fault | None:
         place = int(random.Random(f"{seed}/{request.question}/{request.earlier}").random() / share)
@@ -139,7 +140,7 @@ CallOf = Callable[[int], tuple[str, str]]
 
 
 def call_of_crop(_: int) -> tuple[str, str]:
-    """Return the same small box every time."""
+    """Return a call of `crop` with the same small box for every question."""
     return "crop", CROP
 
 

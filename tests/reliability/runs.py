@@ -87,7 +87,7 @@ class Process:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process has not ended."""
+        """Return whether the process still runs."""
         return self._process.poll() is None
 
     def wait_for(self, words: str, seconds: float = END_S) -> None:

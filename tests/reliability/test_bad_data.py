@@ -136,7 +136,8 @@ def sap_folder(folder: Path, pictures: Sequence[bytes]) -> Path:
     return folder
 
 
-# For each benchmark the builder of a folder with one question per picture, their ids, and the settings to read it.
+# For each benchmark: the builder of a folder with one question per picture, the questions' ids, and the settings to
+# read the folder.
 MADE: dict[str, tuple[Callable[[Path, Sequence[bytes]], Path], Callable[[int], str], dict[str, str]]] = {
     "blink": (blink_folder, lambda n: f"val_Counting_{n}", {}),
     "hvsbench": (hvs_folder, lambda n: f"Q2_{n}", {}),

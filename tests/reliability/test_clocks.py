@@ -43,5 +43,5 @@ def test_a_clock_that_jumps_moves_nothing(
         json.loads(line)["exchanges"][0]["reply"]["usage"]["seconds"]
         for line in jumped.attempts.read_text().splitlines()
     ]
-    # A duration of the wall clock would be days long, or negative.
+    # A duration measured with the wall clock would be days long, or negative.
     assert all(0 <= duration < DAY_S for duration in seconds)

@@ -211,7 +211,7 @@ def as_anybody() -> Iterator[None]:
     had, less = (ctypes.c_uint32 * 6)(), (ctypes.c_uint32 * 6)()
     assert libc.capget(header, had) == 0
     less[:] = list(had)
-    less[0] &= ~0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of those in effect
+    less[0] &= ~0b110  # removes CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH from the effective capabilities
     assert libc.capset(header, less) == 0
     try:
         yield

@@ -77,7 +77,8 @@ class Gate:
 def test_a_thousand_requests_at_once_are_answered_each_once(
     descriptors: int | None, tmp_path: Path, questions: Questions, process: Callable[..., Process], hybrid: Command
 ) -> None:
-    """`descriptors` is the initial limit of open files of the run; many shells have one."""
+    """Each of a thousand simultaneous requests is answered once. `descriptors` is the run's initial limit of open
+    files, such as many shells have."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # The server also holds a thousand connections.
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
@@ -120,7 +121,7 @@ def _check_the_numbers(result: Ended, run: Files, count: int) -> None:
         number = int(score["id"].rsplit("_", 1)[1])
         if score["outcome"] == "answered":
             assert answer_to(number) == f"Answer: ({score['answer']})"
-    # A reply that is empty twice is not an answer, which counts as wrong here.
+    # A reply that is empty twice is not an answer; it counts as wrong here.
     right = sum(score["correct"] for score in scores if score["outcome"] == "answered")
     assert report["metrics"]["accuracy_micro"] == pytest.approx(right / (count - failed))
     if failed:
@@ -130,7 +131,7 @@ def _check_the_numbers(result: Ended, run: Files, count: int) -> None:
 def test_questions_that_always_fail_cost_themselves_and_are_asked_with_longer_and_longer_pauses(
     tmp_path: Path, questions: Questions, hybrid: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A tenth of the pauses of a run.
+    # The pauses are a tenth of those of a usual run.
     assert Backoff().base_s == 0.5
     monkeypatch.setattr("hybrid.models.caller.Backoff", partial(Backoff, base_s=0.05))
     run, failing = Files(tmp_path / "run", "mllm"), (5, 6)

@@ -51,7 +51,8 @@ def test_a_killed_run_goes_on_as_if_nothing_had_been(
 def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
     tmp_path: Path, questions: Questions, hybrid: Command, process: Callable[..., Process]
 ) -> None:
-    """The workers end with the run: a request without a receiver would still be paid for."""
+    """A killed run of Ray workers sends no more requests: the workers end with the run, because a request without a
+    receiver would still be paid for."""
     pytest.importorskip("ray", reason="the extra `ray` is not installed")
     count, values = 60, (*CONTROLLER, "--concurrency", str(IN_FLIGHT))
     with FaultyServer() as server:
@@ -70,7 +71,7 @@ def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
         assert not finished & set(server.count_requests(request)), "a finished question was asked again"
     assert run.finished() == set(range(1, count + 1))
     assert run.scores == Files(tmp_path / "whole", "controller").scores
-    # Requests in flight at a kill, and those that workers hold ready.
+    # Only requests in flight at a kill, and those that workers hold ready, are sent once more.
     assert len(server.seen) <= 2 * count + 2 * 2 * IN_FLIGHT
 
 
@@ -88,7 +89,7 @@ def wait_until_still(server: FaultyServer) -> int:
 def test_a_killed_run_of_weights_in_this_process_goes_on(
     tmp_path: Path, questions: Questions, process: Callable[..., Process]
 ) -> None:
-    """The model has no server: finished answers are kept, and each question is answered once."""
+    """A killed run of a model without a server keeps its finished answers, and answers each question once."""
     pytest.importorskip("torch", reason="the extra `local` is not installed")
     from bench._tiny_qwen import teach
 

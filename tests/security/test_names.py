@@ -55,7 +55,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
             _touched.append(f"{event} {text[:200]}")
 
 
-# Called by the first test, because a hook cannot be removed and slows down every other file of its process.
+# Called by the first test, because a hook cannot be removed and slows down all other test files in its process.
 add_hook = cache(partial(sys.addaudithook, _audit))
 
 
@@ -122,7 +122,8 @@ def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name
 async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
     service: CachedTools, store: ImageStore, fakes: Any
 ) -> None:
-    """Every field that takes a text or a list of texts, in every tool, given each hostile text."""
+    """No argument reaches a file or an address: every field of every tool that takes texts is given each hostile
+    text."""
     selected = 0
     for name in names("tools"):
         tool = load("tools", name)
@@ -142,7 +143,8 @@ async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
 
 @pytest.mark.parametrize("field", ["weights", "path", "url", "device", "backend", "model", "file", "images_dir"])
 def test_only_the_user_says_where_weights_and_files_are(field: str) -> None:
-    """Both are options of the command line; no tool takes such an argument, and unknown arguments are refused."""
+    """Only the user names weights and files, by options of the command line. No tool takes such an argument, and
+    unknown arguments are refused."""
     for name in names("tools"):
         tool = load("tools", name)
         assert field not in tool.args.model_fields, name

@@ -1,7 +1,7 @@
-"""Pages that we write show foreign text as text and let a browser run nothing.
+"""Pages that the project writes show foreign text as text and let a browser run nothing.
 
-Every field of the gallery with foreign content holds a hostile text; the parser of the standard library shows
-what a browser makes of the page.
+Every field of the gallery with foreign content holds a hostile text; the parser of the standard library shows what a
+browser makes of the page.
 """
 
 import base64
@@ -117,7 +117,7 @@ def test_the_policy_lets_nothing_run_and_nothing_load_from_elsewhere() -> None:
         "base-uri": "'none'",
         "form-action": "'none'",
     }
-    # A policy applies to what comes after it.
+    # A content security policy applies only to what comes after it.
     assert text.index("Content-Security-Policy") < text.index("<style>")
     assert "style=" not in text
 

@@ -38,7 +38,8 @@ HEADER = "zq90-header-0123456789"
 
 @dataclass
 class Echo:
-    """A server and proxy on 127.0.0.1 that returns what it receives; `statuses` in turn, the last one repeatedly."""
+    """A server and proxy on 127.0.0.1 that returns what it receives, with each of `statuses` in turn and then always
+    the last."""
 
     statuses: list[int]
     requests: list[str] = field(default_factory=list)
@@ -190,7 +191,8 @@ def test_a_dry_run_shows_no_key(place: Place) -> None:
 
 
 def test_a_header_is_refused_or_not_shown(place: Place, echo: Echo) -> None:
-    """`default_headers` may be refused, as secrets belong in the environment: the message must not print its value."""
+    """`default_headers` may be refused, as secrets belong in the environment; the message must not print the header's
+    value."""
     words = ("--model-arg", "default_headers=" + json.dumps({"x-auth": HEADER}), "--solver", "mllm")
     result = run(place, *words)
     nothing_in(left_behind(place, result, header=HEADER))

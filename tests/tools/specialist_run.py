@@ -10,7 +10,7 @@ from hybrid.running.run import ask_run
 
 
 def specialist_run(benchmark: str, folder: Path, **changes: Any) -> ResolvedRun:
-    """Return the run, asked to its end in a folder; `changes` are fields of `RunConfig`."""
+    """Run the specialist to its end in a folder; return the run. `changes` are fields of `RunConfig`."""
     options = {"data": "sample", "service": ServiceOptions("classical"), "out": folder / "run", **changes}
     plan = prepare(RunConfig(benchmark, ("specialist",), **options))
     assert not asyncio.run(ask_run(plan, lambda *_: None))

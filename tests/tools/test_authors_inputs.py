@@ -45,7 +45,7 @@ OTHER_NAMES = {"depth", "segmentation", "detection", "semantic_correspondence", 
 OTHER_NAMES |= {"attributes", "correspondence", "motion", "ocr", "reflectance", "forensics", "model_type"}
 ROWS: dict[str, dict[str, Any]] = stored(__file__, "networks")
 PAGE = (Path(__file__).parents[2] / "docs" / "specialists.md").read_text("utf-8")
-# Levels of 255 that rounding may add.
+# Largest difference due to rounding, in levels of 255.
 ROUNDING = 1.6
 SCALINGS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}
 Levels = npt.NDArray[np.float64]
@@ -261,7 +261,8 @@ def test_a_tool_counts_from_the_threshold_of_its_row(things_checkpoint: Checkpoi
     ("place", "value"), [(place, value) for row in ROWS.values() for place, value in row.get("defaults", {}).items()]
 )
 def test_a_default_of_a_library_is_what_the_page_says(place: str, value: float):
-    """`module:Class.attribute` of a default configuration, or an argument's default: `module:Class(argument)`."""
+    """The page states a library's default: `module:Class.attribute` of a configuration, or an argument's default as
+    `module:Class(argument)`."""
     import importlib
     import inspect
 
@@ -293,7 +294,7 @@ def test_the_page_states_the_numbers_of_a_row(name: str):
     _, _, _, our_rule, source = cells
     for stated in ROWS[name]["stated"]:
         assert stated in our_rule, (name, stated)
-    # A repository at a commit, or the statement that it was not read.
+    # A source is a repository at a commit, or the statement that the authors' code was not read.
     assert re.search(r"[\w.-]+/[\w.-]+@[0-9a-f]{7} `", source) or "authors' code not read" in source
 
 

@@ -146,14 +146,15 @@ def answers(services: Callable[[str, str], CachedTools], stored: ImageStore) -> 
 
 @cache
 def draw_images(task: str) -> tuple[Pixels, ...]:
-    """The images of a generated question, drawn once for all tests and at half their size, which costs a quarter."""
+    """Return the images of a generated question, drawn once for all tests at half their size, which takes a quarter of
+    the time."""
     images = item(task, 1, 5).images
     # A puzzle is not reduced, because its pieces would no longer have exactly half its sides.
     return images if task == "Jigsaw" else tuple(image[::2, ::2].copy() for image in images)
 
 
 def plain(stored: ImageStore, name: str) -> list[ImageRef]:
-    """Images that suit the tool."""
+    """Return images that suit the tool."""
     count = max(1, load("tools", name).card.images[0])
     pictures = draw_images(TASKS.get(name, "Relative_Depth"))
     values = [pictures[place % len(pictures)] for place in range(count)]

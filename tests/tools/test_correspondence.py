@@ -45,7 +45,7 @@ Place = tuple[float, float]
 
 @cache
 def flat_pair(difficulty, answer: int, seed: int = 7) -> tuple[tuple[Pixels, Pixels], Place, Place]:
-    """Return two views with marks: REF, and A to D; REF's position in the first and in the second."""
+    """Return two views with the marks REF and A to D, and the position of REF in each view."""
     rng = np.random.default_rng(seed)
     pair = warped_pair(rng, SCENE, "planar", difficulty)
     ref, (target_point, *others) = points_of(rng, pair)

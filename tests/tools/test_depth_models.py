@@ -126,7 +126,8 @@ def test_a_map_is_enlarged_with_corners_or_edges_on_each_other_as_by_its_authors
 def test_depth_anything_sees_at_least_its_authors_size(
     depth_checkpoint: Checkpoints, size: tuple[int, int], seen: tuple[int, int]
 ):
-    """Source: `Resize` with lower_bound in the authors' depth_anything_v2/util/transform.py."""
+    """Depth Anything sees at least its authors' size. Source: `Resize` with lower_bound in their
+    depth_anything_v2/util/transform.py."""
     assert lower_bound_size(size, (518, 518), 14) == seen
     model = DepthModel(str(depth_checkpoint("depth_anything")), "cpu")
     # The tiny checkpoint's input is 70 px, the real one's 518.

@@ -58,7 +58,7 @@ def test_phrases_are_cut_at_full_stops():
     import torch
 
     tokens = torch.tensor([[0.9, 0.2, 0.3, 0.1, 0.7, 0.0, 0.8]])
-    # [CLS] a b . c . [SEP]
+    # The tokens are [CLS] a b . c . [SEP].
     assert by_phrase(tokens, [101, 5, 6, 1, 7, 1, 102], 1, 2).tolist() == [[pytest.approx(0.3), pytest.approx(0.7)]]
     with pytest.raises(ToolError, match="too long"):
         by_phrase(tokens, [101, 5, 6, 1], 1, 2)
@@ -114,7 +114,7 @@ def test_every_family_answers_through_its_own_processor(things_checkpoint: Check
 
 @pytest.mark.parametrize("family", ["owlv2", "rt_detr_v2", "rf_detr", "d_fine", "deimv2"])
 def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Checkpoints, family: str):
-    """OWLv2 pads to a square and the others do not: the decoders are compared with transformers'."""
+    """Boxes equal those of transformers' own decoders. OWLv2 pads to a square, and the other families do not."""
     import torch
     from PIL import Image
 
@@ -126,7 +126,7 @@ def test_boxes_are_those_of_the_librarys_own_decoding(things_checkpoint: Checkpo
     inputs = loaded.processor(
         images=Image.fromarray(pixels), return_tensors="pt", **(prompts if family == "owlv2" else {})
     )
-    # The input itself differs for two families: test_network_inputs.py.
+    # The input itself differs for two families (see test_network_inputs.py).
     inputs = {**inputs, **detector.prepare(pixels, names).image}
     with torch.inference_mode():
         outputs = loaded.model(**inputs)

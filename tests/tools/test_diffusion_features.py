@@ -49,8 +49,8 @@ def test_features_are_a_map_that_seed_and_thing_decide_and_are_read_as_unit_vect
 
 
 def test_the_cut_network_gives_what_the_whole_one_has_at_this_block(checkpoint: Path, features: DiffusionFeatures):
-    """The paper's features are the output of `up_blocks[1]` of the full network at step 261, averaged over eight
-    draws."""
+    """The features are those of the paper: the output of `up_blocks[1]` of the full network at step 261, averaged over
+    eight draws."""
     import torch
 
     parts = load_parts(str(checkpoint), "cpu", pipelines=("StableDiffusionPipeline",), schedulers=("DDIMScheduler",))

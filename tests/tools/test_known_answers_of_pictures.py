@@ -235,7 +235,8 @@ def test_lines_that_lie_elsewhere_fail(three_lines: list[TextLine], lines: Calla
 @pytest.mark.system
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_finder_of_lines_without_training_finds_no_word(rapid: LearnedOcr, seed: int):
-    """The untrained finder's map is noise for every picture; the recogniser after it is sound."""
+    """With a finder whose map is noise for every picture, no word is found, although the recogniser after it is
+    sound."""
     finder = rapid.model._engine.text_det
     sound = finder.session
     rng = np.random.default_rng(seed)

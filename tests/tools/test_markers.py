@@ -53,7 +53,8 @@ def test_generated_boxes_are_found_with_their_letters() -> None:
 
 
 def box_errors(sample: Sequence[LabelledBox], marks: Marks) -> list[float]:
-    """Return the largest distance of a side for each drawn box, in pixels; infinite if its colour was not found."""
+    """Return, for each drawn box, the largest distance of one of its sides in pixels; infinite if its colour was not
+    found."""
     mapping = {(mark.label, mark.color): mark.box_px for mark in marks.boxes}
     rows = [(mapping.get((item.label, item.color)), item.box) for item in sample]
     return [
@@ -258,7 +259,8 @@ def test_photographs_without_marks_hold_none_that_is_sure(shared_data: Path) -> 
 
 
 def red_share(pixels: np.ndarray, mark: PointMark) -> float:
-    """Return the visible part of the circle of radius 5 px around a mark that is redder than green and blue."""
+    """Return the share of pixels, on the visible part of a circle of radius 5 px around a mark, that are clearly
+    red."""
     angles = np.arange(24) * (2 * np.pi / 24)
     columns = np.rint(mark.x + 5 * np.cos(angles)).astype(int)
     rows = np.rint(mark.y + 5 * np.sin(angles)).astype(int)
@@ -269,7 +271,7 @@ def red_share(pixels: np.ndarray, mark: PointMark) -> float:
 
 def test_a_grey_ring_that_does_not_show_lies_from_its_letter_as_the_other_one_does() -> None:
     plain = np.full((200, 260, 3), 200, np.uint8)
-    # The luma of pure red.
+    # 76 is the luma of pure red.
     plain[130:170, 160:200] = 76
     pixels = grey(draw_marks(plain, [Point(60, 80, "A"), Point(180, 150, "B")]))
     by_label = {mark.label: mark for mark in marks_from(locate(pixels, MarkersArgs(labels=("A", "B"))).data).points}
@@ -298,7 +300,7 @@ def test_a_ring_whose_letter_would_show_gets_no_label_by_elimination() -> None:
     args = MarkersArgs(labels=("A", "B"))
     for ring, by_label in ((Point(180, 130), {"B"}), (Point(180, 20), {"A", "B"})):
         marks = marks_from(locate(grey(draw_marks(plain, [Point(60, 130, "B"), ring])), args).data).points
-        # At the upper border the letter may be too cut off to be read.
+        # At the upper border, too much of the letter may be cut off to read it.
         assert {mark.label for mark in marks} == by_label
 
 
@@ -307,7 +309,7 @@ def test_a_faint_ring_of_another_size_is_believed_where_its_letter_is_drawn_alik
     letter_px: int, gap_px: int, drawn_alike: bool
 ) -> None:
     plain = np.full((200, 260, 3), 110, np.uint8)
-    # Ten grey levels above the luma of pure red.
+    # 86 is ten grey levels above the luma of pure red.
     plain[:, 125:] = 86
     thin = MarkStyle(radius_px=6, stroke_px=2, gap_px=10, font="opencv")
     bold = MarkStyle(radius_px=8, stroke_px=5, gap_px=gap_px, font="opencv", letter_px=letter_px)
@@ -334,7 +336,7 @@ def test_letters_of_half_the_size_are_read_wherever_they_lie_on_its_grid(x: int,
 
 def test_a_small_letter_whose_ring_does_not_show_is_not_believed_beside_a_doubtful_one() -> None:
     plain = np.full((200, 260, 3), 200, np.uint8)
-    # A font and a height that no template has.
+    # The marks have a font and a height that no template has.
     pixels = draw_marks(plain, [Point(61, 81, "A"), Point(180, 150, "B")], (), MarkStyle(font="opencv", letter_px=10))
     pixels[140:, 165:195] = 200
     points = marks_from(locate(scaled(0.5)(pixels), MarkersArgs(labels=("A", "B"))).data).points

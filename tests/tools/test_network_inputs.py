@@ -118,7 +118,7 @@ def test_owlv2_enlarges_as_its_processor_does(side: int):
         mean, std = (np.asarray(values, np.float32) for values in (processor.image_mean, processor.image_std))
         normalised = (square * np.float32(processor.rescale_factor) - mean) / std
         assert np.array_equal(enlarged[0].numpy(), normalised.transpose(2, 0, 1))
-    # Reduced pictures are smoothed first, and another processor does it differently.
+    # A picture that is reduced is smoothed first, which other processors do differently.
     assert not enlarges(processor, np.zeros((961, 961, 3), np.uint8))
     assert not enlarges(Owlv2ImageProcessor(do_normalize=False), square)
 
@@ -212,8 +212,8 @@ def test_the_package_gets_blue_first():
 
 @pytest.mark.parametrize("size", [(300, 400), (1500, 1100)])
 def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, int]):
-    """Resize the short side to 256 px for an input of 224 (440 for 384), bilinear and antialiased; crop the middle;
-    normalise.
+    """The short side is resized to 256 px for an input of 224 (440 for 384), bilinearly and antialiased; the middle is
+    cropped and normalised.
 
     `ViTClassifier.preprocess_input` in models.py of JeongsooP/Community-Forensics: torchvision's `Resize` of a PIL
     image with its default, `CenterCrop`, `ToTensor`, `Normalize`.
@@ -233,8 +233,8 @@ def test_community_forensics(things_checkpoint: Checkpoints, size: tuple[int, in
 
 
 def test_a_timm_detector_is_fed_as_its_configuration_says(things_checkpoint: Checkpoints):
-    """The fixture's `pretrained_cfg`: a crop of 96 px from a short side of 96 / 0.9, timm's bicubic, mean and std
-    0.5."""
+    """The input follows the fixture's `pretrained_cfg`: a crop of 96 px from a short side of 96 / 0.9, timm's bicubic,
+    mean and std 0.5."""
     model, pixels = SyntheticDetector(str(things_checkpoint("timm_detector")), "cpu"), picture(300, 300)
     with reaching(model._model) as seen:
         model.predict(model.prepare([pixels]))

@@ -193,7 +193,8 @@ def test_words_that_stand_upside_down_are_read_from_the_lower_right():
     assert [row.text for row in reading_order(doubtful)] == ["FIRST", "6", "LAST"]
 
 
-# From pixels of a page of 500 x 200 to those of the rotated page: text runs downwards, upwards, or upside down.
+# Functions from pixels of a page of 500 x 200 to those of the rotated page, whose text runs downwards, upwards, or
+# upside down.
 TURNS = {
     "downwards": (lambda box: Box(200 - box.y1, box.x0, 200 - box.y0, box.x1), False),
     "upwards": (lambda box: Box(box.y0, 500 - box.x1, box.y1, 500 - box.x0), True),
@@ -259,7 +260,8 @@ def test_the_package_reads_a_page_the_same_whichever_way_it_is_turned():
 
 @pytest.mark.system
 def test_the_package_finds_faint_text():
-    """Words 8 levels brighter than their background; none is found with the package's own mean and deviation."""
+    """The reader finds words that are 8 levels brighter than their background. With the package's own mean and
+    deviation it would find none."""
     pytest.importorskip("rapidocr")
     page = np.full((200, 640, 3), 128, np.uint8)
     words = ("MARKET", "GARDEN")

@@ -98,7 +98,7 @@ def apart(item: Finding | BaseException, other: Finding | BaseException) -> list
     if isinstance(item, BaseException) or isinstance(other, BaseException):
         return [] if repr(item) == repr(other) else [(f"{item!r} and {other!r}", None)]
     fields = [*differences(item.data, other.data), ("confidence", abs(item.confidence - other.confidence))]
-    # Pixels of a picture some hundred pixels wide: a border of a mask moves by one if a score is at the threshold.
+    # Pictures are some hundred pixels wide, and a border of a mask moves by one pixel if a score is at the threshold.
     limits = [("area_px", 50), ("_px", 1.5), ("", TOLERANCE)]
     return [
         (path, off)

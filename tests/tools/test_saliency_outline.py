@@ -51,7 +51,7 @@ def test_a_box_without_a_clear_outline_stays_and_is_told_as_about() -> None:
     assert tighten(noise, Box(100, 100, 200, 200)) is None
     blurred = cv2.GaussianBlur(noise, (0, 0), 12)
     scene_without_outlines = cv2.normalize(blurred, np.zeros_like(blurred), 0, 255, cv2.NORM_MINMAX)
-    # Without any edge it would count as noise.
+    # Without any edge the picture would count as noise.
     scene_without_outlines[20:28, 30:38] = 0
     output = ask(np.asarray(scene_without_outlines, np.uint8))
     rows = output.data["objects"]

@@ -68,7 +68,7 @@ def test_superpixels_follow_the_outline_of_a_thing():
     rows, columns = np.ogrid[:240, :320]
     inside[(rows - 90) ** 2 + (columns - 100) ** 2 < 45**2] = 1
     share = over(parts, inside)
-    # A cell of a grid that ignores colour would contain some of both along the whole outline.
+    # A cell of a grid that ignores colour would contain some of both colours along the whole outline.
     assert ((share > 0.15) & (share < 0.85)).mean() < 0.01
     centre = parts.places[parts.labels[int(90 / 240 * share.shape[0]), int(100 / 320 * share.shape[1])]]
     assert centre == pytest.approx((100 / 320, 90 / 240), abs=0.05)

@@ -79,7 +79,8 @@ def test_the_network_is_asked_once_for_each_candidate_of_an_undecided_puzzle_onl
 
 
 def test_whole_seams_need_no_network(backend: SecondOpinion):
-    """The pictures that reach the network are correct; what it recognises behind an edge depends on its weights."""
+    """Pieces with whole seams pass without the network. The pictures that reach it are correct; what it recognises
+    depends on its weights."""
     answers = run_checks(TOOL, backend)
     (seen,) = run_probes(TOOL, backend)
     assert seen.wrong is None

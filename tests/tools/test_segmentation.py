@@ -30,7 +30,7 @@ def ask(backend: GrabCut | LearnedSegmentation, pixels: Pixels, **arguments: obj
 
 
 def test_a_mask_that_ends_where_the_search_does_is_said_to():
-    """A bar through the whole picture has no visible end."""
+    """The output says that a mask ends where the search does: a bar through the whole picture has no visible end."""
     pixels = np.full((160, 900, 3), (170, 150, 120), np.uint8)
     pixels[60:100] = (40, 60, 200)
     pixels = np.clip(pixels + np.random.default_rng(0).integers(-12, 13, pixels.shape), 0, 255).astype(np.uint8)
@@ -134,7 +134,7 @@ def test_words_of_sam_3_are_cut_out_as_by_the_library(things_checkpoint: Checkpo
     (output,) = model.predict([model.prepare(pixels, SegmentationPrompt(words="a disc"))])
     mask, score = model.mask(pixels, output)
     full = reference["masks"].amax(dim=0).bool().numpy()
-    # This project joins the masks before it enlarges them, so pixels differ only at the seam between two.
+    # This project joins the masks before it enlarges them, so pixels differ only at the seam between two masks.
     assert (mask == full).mean() > 0.98
     assert score == pytest.approx(float(reference["scores"].max()), abs=1e-5)
 
@@ -172,7 +172,8 @@ def test_a_mask_is_enlarged_pixel_centre_on_pixel_centre(things_checkpoint: Chec
 
 
 def test_a_mask_by_colour_of_a_large_picture_is_centred_on_the_thing():
-    """A mask enlarged from its upper left pixels would have opposite edges that are off in opposite directions."""
+    """The mask of a large picture is centred on the thing. A mask that is enlarged from its upper left pixels would be
+    off in opposite directions at opposite edges."""
     pixels = np.full((1200, 1600, 3), (170, 150, 120), np.uint8)
     pixels[301:901, 399:1201] = (40, 60, 200)
     output = ask(GrabCut(), pixels, box={"x0": 399, "y0": 301, "x1": 1201, "y1": 901})

@@ -1,4 +1,4 @@
-"""Small letters: those of a plain computation that compares every candidate with every rendered box."""
+"""Small letters equal those of a plain computation that compares every candidate with every rendered box."""
 
 import numpy as np
 import pytest

@@ -19,7 +19,7 @@ BESIDE = (0.45, 0.42, 0.95, 0.85)
 
 
 def draw(side: int) -> Pixels:
-    """A lit red disc on an uneven ground, drawn at 640 px and reduced."""
+    """Return a lit red disc on an uneven ground, drawn at 640 px and reduced."""
     down, across = np.mgrid[:640, :640].astype(np.float32) / 640
     ground = (120 + 60 * down + 20 * np.sin(9 * across + 4 * down))[..., None] * np.array([0.8, 0.95, 1.0])
     disc = (170 + 80 * (across - down))[..., None] * np.array([1.0, 0.25, 0.2])

@@ -80,7 +80,7 @@ class Spot(NamedTuple):
 
 
 def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding], size: tuple[int, int]) -> list[Spot]:
-    """Return the points of the arguments or, if there are none, the drawn points (only labelled ones if any exist).
+    """Return the points of the arguments; without any, the drawn points (if some are labelled, only those).
 
     Args:
         tool: name of the calling tool, for errors.
@@ -89,7 +89,7 @@ def read_points(tool: str, points: Sequence[PointArg], markers: Sequence[Finding
         size: height and width of the image in pixels.
 
     Raises:
-        ToolError: a point is outside of the image, or no drawn point has its letter.
+        ToolError: a point is outside of the image, or is given by a letter that no drawn point has.
     """
     marks = [mark for finding in markers[:1] for mark in marks_from(finding.data).points]
     if not points:

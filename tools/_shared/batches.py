@@ -25,7 +25,7 @@ def by_shape(tensors: Sequence[Any], most: int = MAX_AT_ONCE) -> list[list[int]]
 
 
 def by_form(forms: Sequence[Hashable], most: int) -> list[list[int]]:
-    """Group the indices of equal forms, at most `most` per group."""
+    """Group the indices of items with equal forms, at most `most` per group."""
     places: dict[Hashable, list[int]] = {}
     for place, form in enumerate(forms):
         places.setdefault(form, []).append(place)
@@ -78,7 +78,7 @@ def together(tensors: Sequence[Any], device: str) -> Any:
     if not device.startswith("cuda") or any(tensor.device.type != "cpu" for tensor in tensors):
         return torch.cat([tensor.to(device) for tensor in tensors])
     shape = (sum(len(tensor) for tensor in tensors), *tensors[0].shape[1:])
-    # torch keeps a pinned block until the copy from it has finished.
+    # torch keeps the pinned memory until the copy from it has finished, so the buffer need not be kept here.
     pinned = torch.empty(shape, dtype=tensors[0].dtype, pin_memory=True)
     return torch.cat(list(tensors), out=pinned).to(device, non_blocking=True)
 

@@ -2,7 +2,7 @@
 
 The networks are DINOv2 (Oquab et al. 2024), also with registers, and DINOv3 (Siméoni et al. 2025), through
 transformers. The image is resized but never cropped, so every point keeps its relative position.
-`tools/semantic_correspondence/models.py` has the other family, and `FeatureModel` is the common type:
+`tools/semantic_correspondence/models.py` has the features of Stable Diffusion and `FeatureModel`, the type of both:
 `feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
 """
 
@@ -62,7 +62,7 @@ class FeatureMap:
 class FeatureInput(NamedTuple):
     """Network input of an image, a tensor (1, 3, h, w), and the image's original size (H, W).
 
-    `thing` names the object shown and `seed` seeds the noise, for a family that uses them.
+    Families that add noise use `thing`, the name of the object shown, and `seed`, the seed of the noise.
     """
 
     values: Any
@@ -93,7 +93,7 @@ class DenseFeatures:
         self.version = self._checkpoint.version
         config = self._checkpoint.model.config
         self._patch = int(config.patch_size)
-        # The class token, plus the registers if the family has any.
+        # Number of tokens before the patches: the class token, plus the registers if the family has any.
         self._others = 1 + int(getattr(config, "num_register_tokens", 0) or 0)
 
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:

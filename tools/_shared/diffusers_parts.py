@@ -58,8 +58,8 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
         schedulers: classes that the caller can use; the one named in model_index.json is loaded, else the first.
 
     Raises:
-        WeightsError: diffusers or weights are missing, the pipeline is another one, or tensors are missing, unexpected
-            or of the wrong shape; the one-line message names the part and the tensors.
+        WeightsError: diffusers or weights are missing, the pipeline is not an accepted one, or tensors are missing,
+            unexpected or of the wrong shape; the one-line message names the part and the tensors.
     """
     folder = find_weights(weights, download=False)
     try:

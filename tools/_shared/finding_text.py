@@ -19,7 +19,7 @@ class Lines(NamedTuple):
         return "\n".join(line[: self.longest] for line in lines)
 
     def fitting(self, texts: Iterable[str]) -> str:
-        """Return the first text that fits, from texts of decreasing length; else the last one, cut."""
+        """Return the first text that fits, from texts of decreasing length; if none fits, cut the last text."""
         text = ""
         for text in texts:
             if length(text) <= self.most:

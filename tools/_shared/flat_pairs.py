@@ -1,8 +1,9 @@
 """Pairs of images of one flat scene with known matches for every point, and checks of matches against them.
 
-Use `made = flat_pair(0)`, then `wrong_matches(matches, made)`. Tools that match views need such known answers: a check
-of only the answer accepts matches that are all a few pixels off, or half wrong, because robust estimation compensates.
-The views differ by a rotation, a scale and a shift, so an equal offset or factor in both images is also detected.
+Use `made = flat_pair(0)`, then `wrong_matches(matches, made)`. Tools that match views need such known answers. A check
+of only the tool's answer would accept matches that are all a few pixels off, or half of them wrong, because robust
+estimation compensates for such errors. The views differ by a rotation, a scale and a shift, so an equal offset or
+factor in both images is also detected.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def wrong_matches(matches: object, pair: FlatPair) -> str | None:
 
 
 def agreeing(evidence: Evidence) -> str | None:
-    """Describe the error of a matching tool's output if too few matches agree on one mapping; else None."""
+    """Describe the error of a matching tool's output if too few matches agree on one mapping; else return None."""
     inliers, matches = number(evidence.data, "inliers"), number(evidence.data, "matches")
     if matches >= MIN_MATCHES and inliers >= MIN_RIGHT * matches:
         return None
@@ -99,7 +100,7 @@ def agreeing(evidence: Evidence) -> str | None:
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
-    """Return the similarity (3, 3) from a square scene to an image; `shift` moves its centre, in image sizes."""
+    """Return the similarity (3, 3) from a square scene to an image; `shift` moves it, as a share of the image."""
     import cv2
 
     matrix = np.eye(3)

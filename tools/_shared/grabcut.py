@@ -18,13 +18,13 @@ EDGE_PX = 2
 
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
-    """Run GrabCut from `seeds` (H, W) in OpenCV's four values; if object or background is missing, keep the seeds."""
+    """Run GrabCut from `seeds` (H, W) with OpenCV's four values; without any object or background, return the seeds."""
     import cv2
 
     foreground = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))
     if foreground.all() or not foreground.any():
         return foreground
-    # The mixtures start from k-means with random centres: fix OpenCV's seed.
+    # GrabCut's mixtures start from k-means with random centres, so fix OpenCV's seed.
     cv2.setRNGSeed(0)
     labels = seeds.copy()
     # A constant region makes a singular mixture, so add fixed noise of up to one grey level, far below any edge.

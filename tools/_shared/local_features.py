@@ -48,7 +48,7 @@ MAX_AT_ONCE = 8
 MAX_POINTS = 2048
 MIN_SIDE_PX = 32
 MIN_POINTS = 2
-# Value of LightGlue's pruning thresholds that prunes unmatchable points at any number of points, as on a CPU.
+# Pruning threshold of LightGlue at which unmatchable points are pruned however few points there are, as on a CPU.
 ALWAYS = -1
 
 
@@ -87,8 +87,8 @@ class LocalFeatures:
         in_float32(self.networks["extractor"])
         self.version = f"{MODEL_TYPE}@{content_hash(folder)[:12]}"
         self._extractor, self._device = extractor, device
-        # Views per pass of the extractor: on a CPU one pass of eight views of 640 x 480 px takes 1.6 times as long as
-        # eight passes.
+        # Views per pass of the extractor. On a CPU, one pass of eight views of 640 x 480 px takes 1.6 times as long as
+        # eight passes of one view each.
         self.at_once = 1 if device == "cpu" else MAX_AT_ONCE
         announce(Network(f"{weights}: extractor", self.networks["extractor"], normalised))
         announce(Network(f"{weights}: matcher", self.networks["matcher"]))
@@ -155,7 +155,10 @@ def networks(extractor: str) -> Any:
 
 
 def read_tensors(folder: Path, weights: str) -> dict[str, torch.Tensor]:
-    """Read the tensors of a folder's only file, by name. Raises `WeightsError` for none, several or a damaged one."""
+    """Read the tensors of a folder's only file, by name.
+
+    Raises `WeightsError` if the folder has no such file or several, or if the file is damaged.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

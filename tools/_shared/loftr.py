@@ -8,7 +8,7 @@ indoor weights. Convert a published `.ckpt` with
 The centre of the first pixel is at 0.5: training supervises points through intrinsics whose origin is the upper left
 corner of the image (zju3dv/LoFTR, `src/loftr/utils/supervision.py`, `spvs_coarse`; kornia's description of its `LoFTR`
 agrees). So a point is scaled to the view by the ratio of the sizes, then shifted by half a pixel. The aspect ratio is
-kept up to full cells, each axis with its own ratio (`src/utils/dataset.py`, `read_megadepth_gray`).
+kept except for rounding to full cells, so each axis has its own ratio (`src/utils/dataset.py`, `read_megadepth_gray`).
 """
 
 from __future__ import annotations

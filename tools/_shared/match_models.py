@@ -43,7 +43,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
     solve: Callable[[Request[A_pair], Views, Matches], Evidence]
 
     def __init__(self) -> None:
-        # If no weights are named, an installed package takes precedence over those of the card.
+        # If no weights are named, an installed package takes precedence over the weights that the card names.
         super().__init__(*self.identity[:2], open_matcher)
 
     def prepare(self, request: Request[A_pair]) -> PreparedPair:
@@ -64,7 +64,7 @@ class LearnedPairs(Learned[A_pair, PreparedPair, Matches, "MatchModel"]):
 
 
 def open_matcher(weights: str, device: str) -> MatchModel:
-    """Open the named weights; if none are named, those of the installed package, else the default ones.
+    """Open the named weights; if none are named, open those of the installed package, else the default ones.
 
     Raises:
         WeightsError: like `MatchModel`, and if the files of the package are not the published ones.
@@ -99,7 +99,7 @@ class MatchModel:
         return PreparedPair(views, self.network.prepare((views[0].pixels, views[1].pixels)))
 
     def predict(self, pairs: Sequence[PreparedPair]) -> list[Matches]:
-        """Match each pair of views, in pixels of the original images; EfficientLoFTR processes several pairs per pass.
+        """Match each pair of views, in pixels of the original images; some networks process several pairs per pass.
 
         A pair with few matches on one geometry is matched again with its second view mirrored: `reflection.py`.
 

@@ -30,14 +30,14 @@ PALETTE: tuple[Colour, ...] = (
 )
 DARK: Colour = (0, 0, 0)
 WHITE: Colour = (255, 255, 255)
-# Position of a name: left, top, right, bottom.
+# Bounds of a name in the drawing: left, top, right, bottom.
 Row: TypeAlias = tuple[int, int, int, int]
-# Weight of the image under a map.
+# Weight of the image when a map is blended over it.
 PICTURE_SHARE = 0.4
 # Weight of a mask's colour over the image.
 TINT = 0.45
 TINT_ROWS = 32
-# Capitals of 8 px: smaller ones are illegible, so longer text is wrapped or cut.
+# Font size of capitals 8 px high. Smaller ones are illegible, so text that does not fit is wrapped or cut.
 MIN_FONT = 0.36
 A_LITTLE_SMALLER = 0.8
 # Largest share of the height for a legend of several lines.
@@ -69,7 +69,7 @@ class Overlay:
             font = min(self._font, max(MIN_FONT, (self.width - 8) / max(1, extent(name, 1.0)[0])))
             text = _shortened(name, font, self.width - 8)
             width, height = extent(text, font)
-            # Text on a black strip, its lower left corner at (x, y), moved into the image.
+            # Move the text's lower left corner (x, y) so that its black strip is inside the image.
             x, y = max(1, min(across, self.width - width - 3)), max(height + 3, min(down, self.height - 4))
             # Move the text down while it touches a name in `rows`.
             while y + height < self.height - 4 and any(
@@ -105,7 +105,7 @@ class Overlay:
         ink = np.empty((TINT_ROWS, self.width, 3), np.uint8)
         ink[:] = colour
         tinted = np.empty_like(ink)
-        # Few rows at a time stay in the cache, and the mask is often narrower there.
+        # Process a few rows at a time: they stay in the cache, and the mask is often narrower within them.
         for first in range(0, self.height, TINT_ROWS):
             left, top, width, height = cv2.boundingRect(inside[first : first + TINT_ROWS])
             if width and height:
@@ -156,7 +156,7 @@ class Overlay:
         room = int(LEGEND_SHARE * self.height)
         widest = max((extent(line, 1.0)[0] for line in text.splitlines()), default=1)
         fitting = (self.width - 8) / max(1, widest)
-        # Prefer slightly smaller letters to a line of one word.
+        # Prefer slightly smaller letters to wrapping, which might leave a line of one word.
         usual = fitting if max(MIN_FONT, A_LITTLE_SMALLER * self._font) <= fitting < self._font else self._font
         for font in (usual, MIN_FONT):
             lines: list[str] = []
@@ -186,7 +186,7 @@ def _tint(pixels: Pixels, colour: Colour, ink: Pixels, to: Pixels) -> None:
 
 
 def _blend(pixels: Pixels, ink: Pixels, to: Pixels) -> None:
-    """Blend in half the time of a lookup table; may be 1 higher where the exact value is a whole number."""
+    """Blend like `_tint`'s lookup table in half the time; may be 1 higher where the exact value is a whole number."""
     import cv2
 
     # OpenCV rounds to the nearest number. The exact values are multiples of 0.05, so this shift rounds them down.
@@ -194,7 +194,7 @@ def _blend(pixels: Pixels, ink: Pixels, to: Pixels) -> None:
 
 
 def _tint_table(colour: Colour) -> Pixels:
-    """Return the blended value of every level and channel (1, 256, 3)."""
+    """Return a lookup table (1, 256, 3) with the blended value of every grey level in each channel."""
     levels = np.arange(256, dtype=np.float32)[None, :, None]
     return np.asarray((1 - TINT) * levels + TINT * np.array(colour, np.float32), np.uint8)
 
@@ -217,9 +217,9 @@ def overlay(
     mask: npt.NDArray[np.bool_] | None = None,
     of: int = 0,
 ) -> Picture:
-    """Return a picture of boxes, points (pixels) and a mask (H, W) over image `of` (H, W, 3), or over a map (h, w).
+    """Return a picture that draws boxes, points (pixels) and a mask (H, W) over an image (H, W, 3) or a map (h, w).
 
-    It is drawn on first access.
+    The picture is drawn on first access. `of` is the index of the image that it shows.
     """
 
     def draw() -> Pixels:

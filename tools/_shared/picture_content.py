@@ -6,9 +6,9 @@ In noise, the means of the parts differ only as far as chance predicts from the 
 image they differ by more. The measure is 1 for noise of any distribution, strength and colour whose grain is at most a
 thirtieth of the short side.
 
-Noise of coarser grain, as 1/f noise, has parts that differ, but its colour steps have a normal distribution at every
-scale. Things have edges: a few steps are large and most are small (Field, J. Opt. Soc. Am. A 4 (1987) 2379-2394). An
-image without any edge counts as noise, too: discs blurred by an eighth of the side, or one wide Gaussian blob.
+Noise of coarser grain, such as 1/f noise, has parts that differ, but its colour steps have a normal distribution at
+every scale. Things have edges: a few steps are large and most are small (Field, J. Opt. Soc. Am. A 4 (1987) 2379-2394).
+An image without any edge counts as noise, too: discs blurred by an eighth of the side, or one wide Gaussian blob.
 
 A picture of flat patches (`is_flat`) has edges, but nothing varies inside its parts beyond their grain: a drawing of
 plain areas, random squares, a chessboard, stripes. It has no light and no depth. It is a patchwork (`is_patchwork`) if
@@ -29,24 +29,26 @@ import numpy.typing as npt
 
 from hybrid.tool import Pixels
 
-# Number of parts along the short side, and of pieces along each side of a part, whose spread measures its grain.
+# Number of parts along the short side, and number of pieces along each side of a part. The spread of a part's pieces
+# measures the grain of the part.
 PARTS: Final = 8
 PIECES: Final = 4
 # Smallest side of a piece in pixels: below it, the spread inside a part is that of single pixels.
 MIN_PIECE_PX: Final = 2
 # Largest number of parts along the long side.
 MAX_PARTS: Final = 96
-# Smallest standard deviation of a piece, in grey levels: rounding is not grain.
+# Lower bound of the grain, in grey levels: rounding is not grain.
 ROUNDING: Final = 0.4
-# Smallest standard deviation of a piece's texture, as a share of the texture.
+# Lower bound of the variation of texture between the pieces of a part, as a share of the median texture.
 EVEN_TEXTURE: Final = 0.1
-# Smallest standard deviation of a piece in a part, as a share of the texture. Fine stripes that do not divide a piece
-# evenly change its mean by the same amount in every piece of a part. This is neither grain nor content.
+# Lower bound of the variation of colour between the pieces of a part, as a share of the median texture. Fine stripes
+# that do not divide a piece evenly change its mean by the same amount in every piece of a part. This is neither grain
+# nor content.
 EVEN_STRIPES: Final = 0.08
 # Images with a shorter side are assumed to show nothing.
 MIN_SIDE_PX: Final = 16
-# Threshold of `structure` from which an image shows something. Noise with grain up to that size stays below 6.8 (except
-# for some images of 16 px per side); 209 photographs are above 7.7.
+# Smallest `structure` of an image that shows something. Noise with a grain of up to a thirtieth of the short side stays
+# below 6.8 (except for some images of 16 px per side); 209 photographs are above 7.7.
 SOMETHING: Final = 7.2
 # Side of a block of a JPEG, and the side of the part of the image in which the grid of blocks is looked for.
 BLOCK_PX: Final = 8
@@ -64,32 +66,35 @@ BLOCK_STRUCTURE: Final = 3.5
 # strong compression of a gradient. The ratio is at most 2.8 in 209 photographs, even at 48 px and quality 10.
 BARE_GRID: Final = 4.0
 # Bare blocks can show something only if the largest step between their means, as a share of the range, is at least
-# this. It is at most 0.63 in gradients of at least 64 px, and near 1 in a drawing whose parts are on such a grid.
+# this. The step is at most 0.63 in gradients of at least 64 px, and near 1 in a drawing whose parts are on such a grid.
 BARE_STEP: Final = 0.65
-# Smallest number of blocks along the short side whose structure counts: with 20, half of the photographs fall below.
+# Smallest number of blocks along the short side at which the structure of the blocks counts. With 20 blocks, half of
+# the photographs are below `BLOCK_STRUCTURE`.
 STRUCTURE_BLOCKS: Final = 28
-# With fewer blocks along the short side, the kurtosis depends on chance, and only a kurtosis below that of even steps
-# means that the image shows nothing. Of 506 images of 32 to 72 px with a visible grid, the kurtosis is at most 2.24 in
-# all 197 vignettes, and above 2.3 in all but one of 309 photographs and drawn scenes.
+# With fewer than `MIN_BLOCKS` blocks along the short side, the kurtosis depends on chance. Then only a kurtosis below
+# `EVEN_KURTOSIS`, that of even steps, means that the image shows nothing. Of 506 images of 32 to 72 px with a visible
+# grid, the kurtosis is at most 2.24 in all 197 vignettes, and above 2.3 in all but one of 309 photographs and drawn
+# scenes.
 MIN_BLOCKS: Final = 10
 EVEN_KURTOSIS: Final = 2.3
 # Short sides, px, to which an image is reduced to measure its colour steps.
 SCALES_PX: Final = (32, 64, 128)
-# Range of the largest kurtosis over scales within which colour steps count as noise. It is 2.3 to 4.3 for 1/f noise
-# of every exponent from 0 to 2.5, up to 5.4 for widely blurred noise, and above 6.4 in 209 photographs. It is below the
-# range for gradients, and for stripes of up to about 2 px at the finest scale.
+# Colour steps count as noise if their kurtosis, the largest over the scales, is in this range. The kurtosis is 2.3 to
+# 4.3 for 1/f noise of every exponent from 0 to 2.5, up to 5.4 for widely blurred noise, and above 6.4 in 209
+# photographs. It is below the range for gradients, and for stripes of up to about 2 px at the finest scale.
 NOISE_KURTOSIS: Final = (2.2, 4.5)
-# Largest step between neighbouring pixels, as a share of the range of values, at the finest scale: below it there is no
-# edge. It is 1 for stripes, 0.02 for a gradient, and 0.15 for a sine with a period of a sixth of the short side.
+# An image has no edge if its largest step between neighbouring pixels at the finest scale is at most this share of the
+# range of values, and its kurtosis at most `NO_EDGE_KURTOSIS`. The step is 1 for stripes, 0.02 for a gradient, and 0.15
+# for a sine with a period of a sixth of the short side.
 NO_EDGE: Final = 0.17
 # Largest kurtosis of a picture without an edge.
 NO_EDGE_KURTOSIS: Final = 5.5
-# Largest step, measured in the same way, of a gradient in bands, whatever the kurtosis. It is at least 0.43 in 209
-# photographs.
+# Largest step, as a share of the range of values, of a gradient in bands, whatever the kurtosis. The step is at least
+# 0.43 in 209 photographs.
 BAND: Final = 0.08
 # An image is a gradient in bands if its largest step is at most `BANDED` and its `monotonicity`, at a short side of
-# `MONOTONICITY_PX`, at least `MONOTONE`. That is at most 0.35 in 209 photographs, 0.79 if a disc with a tenth of the
-# range lies on a gradient, and 1 for bands.
+# `MONOTONICITY_PX`, at least `MONOTONE`. The monotonicity is at most 0.35 in 209 photographs, 0.79 if a disc with a
+# tenth of the range lies on a gradient, and 1 for bands.
 BANDED: Final = 0.35
 MONOTONE: Final = 0.95
 MONOTONICITY_PX: Final = 64
@@ -116,26 +121,26 @@ BORDER_PX: Final = 3
 # most 0.35 in 209 photographs (0.54 if these are reduced to a short side of 64 px), 0.42 in 100 rendered scenes and
 # 0.30 in 300 pictures of rendered paints.
 IN_PATCHES: Final = 0.6
-# Share in flat patches from which a picture is doubtful.
+# Share of the image in flat patches above which confidences in answers about the image are reduced.
 DOUBTFUL: Final = 0.42
-# Short sides, px. A picture up to the first side supports only the share `SMALL_SUPPORT` of a confidence above chance;
-# a picture from the second side on supports all of it. Under strong compression, noise, gradients and patches of up to
-# 80 px have the same blocks as photographs of that size, by every measure here.
+# Short sides, px. An image up to the first size keeps only the share `SMALL_SUPPORT` of a confidence above chance; an
+# image from the second size on keeps all of it. By every measure here, strongly compressed noise, gradients and patches
+# of up to 80 px have the same blocks as photographs of that size.
 SMALL_PX: Final = (64, 160)
 SMALL_SUPPORT: Final = 0.15
 # A picture repeats itself if its correlation with itself, shifted by a period, reaches the first value along its better
-# axis and the second along the other axis, after a drop of at least `DROP` on the way there. The two correlations are
-# at most 0.91 and 0.85 in 51 photographs of facades and walls and in the middles of these photographs, except for one
-# middle with nothing but a grid of lines. They are 0.99 and 0.66 in a drawn fence in front of a view, and above 0.95
-# and 0.8 in even patterns of at least 240 px.
+# axis and the second value along the other axis, after a drop of at least `DROP` on the way there. The two correlations
+# are at most 0.91 and 0.85 in 51 photographs of facades and walls, and in the middles of these photographs except for
+# one that shows only a grid of lines. They are 0.99 and 0.66 in a drawn fence in front of a view, and above 0.95 and
+# 0.8 in even patterns of at least 240 px.
 REPEATS: Final = (0.95, 0.8)
 DROP: Final = 0.15
 REPEAT_PX: Final = 96
-# Smallest variance of an overlap, as a share of that of the picture.
+# Smallest variance of an overlap that counts as evidence, as a share of the variance of the picture.
 OVERLAP_CONTRAST: Final = 0.5
-# Largest period, as a share of the side.
+# Largest period that is looked for, as a share of the side.
 PERIOD: Final = 0.55
-# Share of the image from which a patch is the ground of the others.
+# Share of the image from which a patch counts as the ground (background) of the others.
 GROUND: Final = 0.25
 
 
@@ -153,8 +158,9 @@ class Patches(NamedTuple):
 def structure(pixels: Pixels | Values) -> float:
     """Return the distance of the most different part of an RGB image (H, W, 3) from the median of all parts.
 
-    The distance is in mean colour, less an even gradient, or in strength of texture, in standard deviations predicted
-    from the grain; it is 0 for one colour, and for a side below `MIN_SIDE_PX`.
+    The parts are compared by mean colour, after an even gradient is subtracted, and by strength of texture. The unit is
+    the standard deviation predicted from the grain. The distance is 0 for one colour, and for a side below
+    `MIN_SIDE_PX`.
     """
     import cv2
 
@@ -179,7 +185,10 @@ def structure(pixels: Pixels | Values) -> float:
 
 
 def _ramp(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return the plane (H, W, 3) that fits values best: an even change of brightness shows nothing."""
+    """Return the plane (H, W, 3) that fits values best.
+
+    The caller subtracts it, because an even change of brightness shows nothing.
+    """
     height, width = values.shape[:2]
     down, across = (np.arange(length, dtype=np.float32) - (length - 1) / 2 for length in (height, width))
     centred = values - values.mean(axis=(0, 1))
@@ -190,20 +199,21 @@ def _ramp(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _apart(pieces: npt.NDArray[np.float32], rows: int, columns: int, least: float) -> float:
-    """Return the largest distance of a part's mean from the median, in standard errors from the spread in the parts."""
+    """Return how far the most different part's mean is from the median part's, in standard errors of the grain."""
     blocks = pieces.reshape(rows, PIECES, columns, PIECES, 3).swapaxes(1, 2).reshape(rows * columns, PIECES**2, 3)
     means = blocks.mean(axis=1)
     grains = np.sqrt(blocks.var(axis=1, ddof=1).sum(axis=1))
-    # The median is the grain of the ground behind a few objects; the mean accounts for rare specks.
+    # The median over the parts is the grain of the ground, even if a few objects cover it; the mean accounts for rare
+    # specks.
     grain = max(float(np.median(grains)), float(grains.mean()) / 2, least)
     distances = np.sqrt(((means - np.median(means, axis=0)) ** 2).sum(axis=1))
     return float(distances.max()) * PIECES / grain
 
 
 def step_kurtosis(pixels: Pixels | Values) -> float:
-    """Return the kurtosis of the steps between neighbouring pixels of an RGB image (H, W, 3), at least 16 px a side.
+    """Return the kurtosis of the steps between neighbouring pixels of an RGB image (H, W, 3), at least 16 px per side.
 
-    It is 3 for a normal distribution, and the largest of the scales, the directions and the channels.
+    The largest value over scales, directions and channels is returned; a normal distribution has 3.
     """
     import cv2
 
@@ -221,13 +231,13 @@ def step_kurtosis(pixels: Pixels | Values) -> float:
 
 
 def shows_something(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) shows more than one colour, a gradient, blobs without an edge, or noise."""
+    """Return whether an RGB image (H, W, 3) shows anything but one colour, a gradient, soft blobs or noise."""
     values = pixels.astype(np.float32)
     return structure(values) >= SOMETHING and not _has_steps_of_noise(values) and not is_only_blocks(pixels)
 
 
 def has_edges(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) has edges: of things or of an even pattern, not of noise or a JPEG."""
+    """Return whether an RGB image (H, W, 3) has edges of things or an even pattern, not only noise or JPEG blocks."""
     if min(pixels.shape[:2]) < MIN_SIDE_PX:
         return False
     return step_kurtosis(pixels) > NO_EDGE_KURTOSIS and not is_only_blocks(pixels)
@@ -252,7 +262,7 @@ def is_only_blocks(pixels: Pixels) -> bool:
     step = largest_step(means)
     if step < BLOCK_STEP or (ratio >= BARE_GRID and step < BARE_STEP):
         return True
-    if math.isinf(ratio):  # A drawing whose parts are on a grid of 8 px, as a sprite
+    if math.isinf(ratio):  # A drawing whose parts are on a grid of 8 px, such as a sprite
         return False
     if step_kurtosis(means) < (BLOCK_KURTOSIS if min(rows, columns) >= MIN_BLOCKS else EVEN_KURTOSIS):
         return True
@@ -269,7 +279,7 @@ def block_steps(pixels: Pixels) -> float:
 
     if min(pixels.shape[:2]) < 2 * BLOCK_PX:
         return 0.0
-    # The cut starts at an edge of a block.
+    # Start the cut at an edge of a block.
     y0, x0 = (max(0, side - GRID_PX) // 2 // BLOCK_PX * BLOCK_PX for side in pixels.shape[:2])
     part = np.ascontiguousarray(pixels[y0 : y0 + GRID_PX, x0 : x0 + GRID_PX])
     values = np.asarray(cv2.cvtColor(part, cv2.COLOR_RGB2YCrCb), np.uint8)
@@ -279,7 +289,7 @@ def block_steps(pixels: Pixels) -> float:
         on_grid = np.arange(len(steps)) % BLOCK_PX == BLOCK_PX - 1
         if not steps[~on_grid].any():
             return math.inf if steps.any() else 0.0
-        # Rounding alone is a tenth of a grey level.
+        # Add 0.1 grey levels to both means: the step that rounding alone causes.
         ratios.append(float((steps[on_grid].mean() + 0.1) / (steps[~on_grid].mean() + 0.1)))
     return min(ratios)
 
@@ -329,7 +339,7 @@ def monotonicity(pixels: Pixels | Values) -> float:
 def largest_step(pixels: Pixels | Values) -> float:
     """Return the largest step between neighbouring pixels of an RGB image (H, W, 3), as a share of its range, 0..1."""
     small = _reduced(pixels, SCALES_PX[-1])
-    # Rows first: NumPy's reduction to three values takes several times as long.
+    # Reduce the rows first: in NumPy, a reduction of both axes to three values takes several times as long.
     high, low = small.max(axis=0).max(axis=0), small.min(axis=0).min(axis=0)
     spread = float((high - low).max())
     steps = (np.abs(np.diff(small, axis=axis)) for axis in (0, 1))
@@ -354,12 +364,12 @@ def support_by_size(pixels: Pixels) -> float:
 
 
 def support_by_patches(pixels: Pixels) -> float:
-    """Return the factor, 0..1, by which flat patches in an RGB image reduce the part of a confidence above chance."""
+    """Return the factor, 0..1, by which flat patches in an RGB image reduce the excess of a confidence over chance."""
     return float(np.clip((IN_PATCHES - find_patches(pixels).covered) / (IN_PATCHES - DOUBTFUL), 0, 1))
 
 
 def repeats(pixels: Pixels) -> bool:
-    """Return whether an RGB image (H, W, 3) repeats itself, like a chessboard, so that every place has look-alikes.
+    """Return whether an RGB image (H, W, 3) repeats itself, like a chessboard, so that every place looks like others.
 
     The correlation of such an image with itself, over the overlap, falls with the shift and rises again to nearly 1 at
     a period. It does so along both axes, or stays near 1 along one of them, as for stripes. For a photograph of a wall
@@ -378,7 +388,7 @@ def repeats(pixels: Pixels) -> bool:
 
 
 def _repeated(line: npt.NDArray[np.float64]) -> float:
-    """Return the highest correlation after a drop along a line of shifts from 0 on; without a drop, the lowest."""
+    """Return the highest correlation after a drop along a line of shifts from 0 on; without a drop, the lowest one."""
     risen = line - np.minimum.accumulate(line) >= DROP
     return float(line[risen].max()) if risen.any() else float(line.min())
 
@@ -400,7 +410,7 @@ def _self_correlation(plane: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]
     count = correlate(ones, ones)
     first, second = correlate(values, ones), correlate(ones, values)
     spreads = (correlate(squares, ones) - first**2 / count, correlate(ones, squares) - second**2 / count)
-    # An overlap without contrast is no evidence.
+    # The minimum variance keeps overlaps without contrast from counting as evidence.
     least = OVERLAP_CONTRAST * float(centred.var()) * count
     spread = np.sqrt(np.maximum(spreads[0], least) * np.maximum(spreads[1], least))
     return np.asarray((correlate(values, values) - first * second / count) / spread, np.float64)
@@ -436,7 +446,7 @@ def _patches_of(image: npt.NDArray[np.float32]) -> Patches:
 
 
 def _label_plain_areas(image: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
-    """Return the number of the connected area without an edge for each pixel of an image (h, w, 3); 0 on edges."""
+    """Label each pixel of an image (h, w, 3) with the number of its connected area without edges; 0 on edges."""
     import cv2
 
     # The median removes grain without moving edges.
@@ -450,7 +460,7 @@ def _label_plain_areas(image: npt.NDArray[np.float32]) -> npt.NDArray[np.int32]:
 
 
 def _flat_labels(labels: npt.NDArray[np.int32], values: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-    """Return by label whether an area is flat, judged by its cells of 2 x 2 px; with fewer than two cells it is not.
+    """Return for each label whether its area is flat, judged by cells of 2 x 2 px; with fewer than two, it is not.
 
     `labels` (h, w) and `values` (h, w, 3) have even sides; label 0 is no area.
     """

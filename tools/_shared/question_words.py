@@ -64,7 +64,7 @@ _TEXT: Final = re.compile(
     r"title|slogan|printed|phone number|licen[cs]e plate|brand)\b",
     re.IGNORECASE,
 )
-# Nouns that end a name: words after them describe them, as in "the man angry".
+# Nouns that end a name: the words after such a noun describe it, as in "the man angry".
 _SAID_OF: Final = re.compile(rf"{PEOPLE}|subjects?|background|setting|scene|image|picture|photo|photograph")
 
 _PLACE = r"(?:in|on|within) (?:the|this|that) (?:image|picture|photo|photograph|scene|shot|view)"
@@ -138,7 +138,7 @@ def counted_thing(text: str) -> str | None:
 
 
 def number_in(choice: str) -> int | None:
-    """Return the only number in a choice, in digits or in words up to twelve; None for none or several."""
+    """Return the only number in a choice, in digits or in words up to twelve; None if it has no number or several."""
     words = [word for word in re.findall(r"\d+|[a-z]+", choice.lower()) if word.isdigit() or word in NUMBERS]
     numbers = [int(word) if word.isdigit() else NUMBERS.index(word) for word in words]
     return numbers[0] if len(numbers) == 1 else None

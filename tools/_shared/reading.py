@@ -30,7 +30,7 @@ def whole_picture(checkpoint: Checkpoint, pixels: Pixels, height: int, width: in
 
 
 def square_side(processor: Any) -> int:
-    """Return the side, in pixels, of the square input that a processor makes. Raises `ValueError` if it names none."""
+    """Return the side, in pixels, of a processor's square input. Raises `ValueError` if it has no such setting."""
     size = (getattr(processor, "do_center_crop", False) and processor.crop_size) or processor.size
     side = size.get("height") or size.get("shortest_edge")
     if not side:
@@ -55,7 +55,7 @@ def shrink(pixels: Pixels, longest: int) -> Pixels:
 
 
 def unmarked(pixels: Pixels, markers: Sequence[Finding], longest: int) -> Pixels:
-    """Shrink an image to a long side of at most `longest` px and remove the marks in the first tool output."""
+    """Shrink an image to a long side of at most `longest` px and remove the marks that the first of `markers` lists."""
     reduced = shrink(pixels, longest)
     for finding in markers[:1]:
         scale = (reduced.shape[1] / pixels.shape[1], reduced.shape[0] / pixels.shape[0])

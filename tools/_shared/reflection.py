@@ -18,11 +18,11 @@ from hybrid.marks.marks import Marks
 from tools._shared.robust_fit import fit_model
 from tools._shared.view_matches import Matches, MatchView, Views, match_views, to_frame
 
-# Minimum number of matches on one epipolar geometry at which no mirrored view is tried.
+# Number of matches on one epipolar geometry from which the mirrored view is not tried.
 VERIFIED = 250
 # Number of matches on one epipolar geometry below which a mirrored view is rejected.
 MIN_REFLECTED = 20
-# Smallest ratio of these numbers, mirrored over plain, at which the mirrored view wins.
+# Smallest ratio of the matches on one epipolar geometry, mirrored over plain, at which the mirrored view wins.
 CLEARLY_MORE = 1.5
 # Largest distance of a match from its epipolar line, in 640ths (`FRAME_PX`) of the long side of its view.
 INLIER = 1.0
@@ -30,7 +30,10 @@ MIN_MATCHES = 8
 
 
 def match_either_hand(first: MatchView, second: MatchView) -> Matches:
-    """Match without weights (`match_views`), in pixels of the original images, and choose as `believed_hands` does."""
+    """Match two views without weights (`match_views`), mirrored or not: `believed_hands` chooses.
+
+    Points are in pixels of the original images.
+    """
     views = (first, second)
     return believed_hands([views], [match_views(*views)], lambda pairs: [match_views(*pair) for pair in pairs])[0]
 

@@ -44,7 +44,7 @@ class TargetHeat:
         self.version = self._checkpoint.version
 
     def prepare(self, pixels: Pixels, words: str) -> SearchInput:
-        """Prepare an RGB image (H, W, 3), which the network sees as a square, and the words to look for."""
+        """Prepare the words to look for, and an RGB image (H, W, 3), which the network sees as a square."""
         from PIL import Image
 
         inputs = self._checkpoint.process(images=[Image.fromarray(pixels)])

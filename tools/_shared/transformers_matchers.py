@@ -5,14 +5,14 @@ They are EfficientLoFTR (Wang et al. 2024), LightGlue (Lindenberger et al. 2023)
 Differences between the authors' code and this module:
 
 - *Shape.* EfficientLoFTR scales the longer side and crops both to multiples of 32 (zju3dv/EfficientLoFTR,
-  `src/utils/dataset.py`, `read_megadepth_gray`, `df=32`), LightGlue scales the longer side (cvg/LightGlue,
-  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`), SuperGlue either does that or resizes to exactly
-  640 x 480, its default for indoor photographs at 4 : 3 (magicleap/SuperGluePretrainedNetwork, `match_pairs.py`,
-  `--resize`). The processors of transformers stretch every image to one size, 640 x 480: a 16 : 9 image by a third, a
-  portrait one by three quarters. This module keeps the aspect ratio: the longer side is scaled to the longer side of
-  the processor's size, in steps of the network's cells. If the two images differ in shape, the smaller one is in the
-  upper left of a common input that is black elsewhere. Matches outside an image, or within the network's border of the
-  edge between image and padding, are dropped.
+  `src/utils/dataset.py`, `read_megadepth_gray`, `df=32`). LightGlue scales the longer side (cvg/LightGlue,
+  `lightglue/utils.py`, `ImagePreprocessor`, `side="long"`). SuperGlue either scales the longer side or resizes to
+  exactly 640 x 480, its default for indoor photographs at 4 : 3 (magicleap/SuperGluePretrainedNetwork,
+  `match_pairs.py`, `--resize`). The processors of transformers stretch every image to one size, 640 x 480: a 16 : 9
+  image by a third, a portrait one by three quarters. This module keeps the aspect ratio: the longer side is scaled to
+  the longer side of the processor's size, in steps of the network's cells. If the two images differ in shape, the
+  smaller one is in the upper left of a common input that is black elsewhere. Matches outside an image, or within the
+  network's border of the edge between image and padding, are dropped.
 - *Coordinates.* EfficientLoFTR, like LoFTR, is supervised through the intrinsics of MegaDepth, so the upper left corner
   of an image is at 0 and the centre of the first pixel at 0.5 (`src/loftr/utils/supervision.py`, `spvs_coarse`).
   SuperPoint, inside LightGlue and SuperGlue, returns pixel indices, whose centres are at 0: `Extractor.extract` of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Match each pair: points (N, 2) of both images in pixels of the input, and scores (N,) 0..1.
+    """Match each pair; return points (N, 2) of both images in pixels of the input, and scores (N,) 0..1.
 
     `model` is transformers' `EfficientLoFTRForKeypointMatching`; `pixel_values` is (B, 2, C, H, W) with H and W
     multiples of 32. The network runs once.
@@ -53,7 +53,8 @@ def match_pairs(model: Any, pixel_values: torch.Tensor) -> list[tuple[torch.Tens
     points = []
     for place in range(len(coarse)):
         cells, scores = coarse_matches(coarse[place], config)
-        # The windows of all cells are large, so pairs are refined one by one; the network itself decodes no batches.
+        # Refine one pair at a time, because the windows of all cells take much memory, and because the network's own
+        # code cannot decode a batch.
         layers = [layer[2 * place : 2 * place + 2] for layer in residual]
         fine_first, fine_second = model.refinement_layer(coarse[place : place + 1] / config.hidden_size**0.5, layers)
         first, second = fine_offsets(fine_first[0][cells[:, 0]], fine_second[0][cells[:, 1]], config)
@@ -88,7 +89,7 @@ def coarse_matches(coarse: torch.Tensor, config: Any) -> tuple[torch.Tensor, tor
 
 
 def fine_offsets(first: torch.Tensor, second: torch.Tensor, config: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Locate the match in paired windows: offsets (N, 2) in pixels for both, x first.
+    """Locate the match in paired windows; return offsets (N, 2) in pixels for both windows, x first.
 
     `first` (N, w * w, C) and `second` (N, (w + 2) * (w + 2), C) are windows of fine features. The first stage selects
     the best pair of pixels. The second stage refines the position in image 2: it takes the expectation over 3 x 3
@@ -125,7 +126,7 @@ def _corner(numbers: torch.Tensor, columns: int) -> torch.Tensor:
 
 EFFICIENT = "efficientloftr"
 FAMILIES = (EFFICIENT, "lightglue", "superglue")
-# The sides of an image in the input are multiples of this.
+# By family: the sides of an image in the network's input are multiples of this.
 STEP_PX = {EFFICIENT: 32, "lightglue": 8, "superglue": 8}
 # Size of a cell of EfficientLoFTR's coarse features.
 CELL_PX = 8
@@ -190,7 +191,7 @@ class TransformersMatcher:
         return [self._sparse(pair) for pair in pairs]
 
     def _fitted(self, size: Size) -> Size:
-        """Return the size of an image of `size` in the input."""
+        """Return the size, in the network's input, of an image of `size`."""
         factor, step = self._longest / max(size), self._step
         height, width = (max(step, round(side * factor / step) * step) for side in size)
         return height, width

@@ -33,8 +33,8 @@ MAX_SIDE_PX = 1024
 # An image with a shorter side has no features: a descriptor needs more surroundings.
 MIN_SIDE_PX = 16
 FEATURES = 4000
-# A quarter of SIFT's default. The faint features raise the number of right answers on 80 generated orbits (seeds 3 and
-# 4) from 67 to 78.
+# Contrast threshold of SIFT, a quarter of its default. The additional faint features raise the number of right answers
+# on 80 generated orbits (seeds 3 and 4) from 67 to 78.
 CONTRAST = 0.01
 SIFT_RATIO = 0.8
 ORB_RATIO = 0.85
@@ -45,7 +45,7 @@ EQUAL: Mapping[str, float] = {"sift": 0.1, "orb": 16.0}
 ENOUGH = 60
 # Long side of the frame in which geometry is fitted, so that tolerances are shares of the image.
 FRAME_PX = 640.0
-# Features this near to a removed mark come from the mark or from what was painted over it.
+# Features within this distance of a removed mark come from the mark or from what was painted over it.
 MARK_REACH_PX = 3
 
 
@@ -65,7 +65,7 @@ def from_frame(points: Points, size: tuple[int, int]) -> Points:
 
 @dataclass(frozen=True, eq=False)
 class Matches:
-    """Point k of `first` (N, 2) is point k of `second` (N, 2), pixels of the full images; `scores` (N,) in 0..1.
+    """Points k of `first` (N, 2) and `second` (N, 2) match, in pixels of the full images; `scores` (N,) in 0..1.
 
     `mirrored` means that the second image was matched with left and right exchanged (`reflection.py`); `second` still
     has pixels of the unmirrored image.
@@ -100,7 +100,7 @@ class MatchView:
 
     @cached_property
     def orb(self) -> Features:
-        """Positions and descriptors of ORB, as `sift`."""
+        """Positions and descriptors of ORB, like `sift`."""
         return _features(self, "orb")
 
     def to_original(self, points: Points) -> Points:
@@ -180,7 +180,7 @@ def _features(view: MatchView, kind: str) -> Features:
     grey = np.asarray(cv2.cvtColor(view.pixels, cv2.COLOR_RGB2GRAY), np.uint8)
     if min(grey.shape) < MIN_SIDE_PX:
         return np.zeros((0, 2)), np.zeros((0, 1))
-    # 255 where features are allowed: not on drawn marks and their letters.
+    # Mask that is 255 where features are allowed: everywhere but on drawn marks and their letters.
     mask = np.full(grey.shape, 255, np.uint8)
     for mark in view.marks.points:
         cv2.circle(mask, (round(mark.x), round(mark.y)), round(mark.radius_px) + MARK_REACH_PX, (0,), -1)

@@ -99,7 +99,7 @@ def reference_of(request: Request[CorrespondenceArgs]) -> Spot | None:
     """Return the point of image 1: the argument, else the mark REF, else the only mark; None if no mark identifies it.
 
     Raises:
-        ToolError: the given point is outside the image, or no drawn point has its letter.
+        ToolError: the given point is outside the image, or no drawn point has the given letter.
     """
     markers = list(request.needs.get("markers", ())[:1])
     if request.args.point is not None:
@@ -147,11 +147,12 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
     choice = CandidateChoice(None, None, "none", POINT_UNKNOWN)
     if point is not None:
         position = (point.x, point.y)
-        # In a picture that repeats itself, only its border tells equal places apart.
+        # In a picture that repeats itself, only the border distinguishes equal places.
         repeated = all(map(repeats, request.images))
 
         def compare() -> Sequence[float]:
-            # In an image that shows nothing, or only flat patches, similar descriptors prove nothing, but matches do.
+            # Similar descriptors prove nothing in an image that shows nothing or only flat patches; agreeing matches
+            # still do.
             if not all(map(shows_something, request.images)) or any(map(is_patchwork, request.images)):
                 return [math.nan] * len(candidates)
             if repeated:
@@ -160,7 +161,7 @@ def solve(request: Request[CorrespondenceArgs], views: tuple[MatchView, MatchVie
 
         ranked = [] if repeated else transfers(position, matches, sizes)
         choice = choose(ranked, compare, candidates, float(np.hypot(*sizes[1])))
-        # If a mark may be misplaced, the choice becomes a guess among the candidates.
+        # If a mark may be misplaced, the confidence approaches that of a guess among the candidates.
         trust = min(spot.confidence for spot in (point, *candidates))
         chance = 1 / max(2, len(candidates))
         confidence = chance + (choice.confidence - chance) * trust if choice.confidence > chance else choice.confidence
@@ -207,7 +208,7 @@ def _pictures(
     choice: CandidateChoice,
     matches: Matches,
 ) -> tuple[Picture, ...]:
-    """Draw the points and the agreeing matches on both images; no matches without an accepted transfer."""
+    """Draw the points on both images, and the agreeing matches if a transfer was accepted."""
     transfer = choice.transfer
     distances = None if transfer is None else distances_px(transfer, candidates)
     agreeing = np.zeros(0, np.intp) if transfer is None else transfer.agreeing
@@ -253,13 +254,13 @@ class FeatureMatches(WeightFree[CorrespondenceArgs]):
 
 
 class LearnedMatches(LearnedPairs[CorrespondenceArgs]):
-    """The learned backend: a matching network; the transfer is the same."""
+    """The learned backend: a network finds the matches; the point is transferred as in `FeatureMatches`."""
 
     views, solve = staticmethod(views_of), staticmethod(solve)
 
 
 def marker_arguments(_: CorrespondenceArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for all drawn points."""
+    """Return the markers tool's arguments, which request all drawn points."""
     # The letters differ between the two images, so none is named.
     return {"labels": [], "kind": "point"}
 

@@ -62,12 +62,12 @@ class Transfer(NamedTuple):
 
     @property
     def inliers(self) -> int:
-        """Number of matches that fit."""
+        """Number of matches that fit the map."""
         return len(self.agreeing)
 
 
 def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
-    """Transfer a point of image 1 to image 2, more credible map first; empty if the matches are insufficient.
+    """Return transfers of a point of image 1 to image 2, most credible map first; empty if the matches are too few.
 
     `point` and `matches` are in pixels of images of `sizes`, (height, width) each.
     """
@@ -183,9 +183,9 @@ NEAR = 0.06
 # Share of the matches around the point that a map must explain to overrule the similarity of the candidates.
 SUPPORTED = 0.7
 
-# Confidences, fitted on warped photographs of the unreported half (`bench/warped_pairs.py`): 456 points with the
-# matches of each of the two backends. The choice was right for 376 of 376 and 384 of 384 hits, and for 7 of 7 and 9 of
-# 9 near misses. By descriptors it was right for 57 of 85 points with weak matches and for 10 of 36 without matches.
+# Confidences, fitted on warped photographs of the half that is not reported (`bench/warped_pairs.py`): 456 points with
+# the matches of each of the two backends. The choice was right for 376 of 376 and 384 of 384 hits, and for 7 of 7 and 9
+# of 9 near misses. By descriptors it was right for 57 of 85 points with weak matches and for 10 of 36 without matches.
 SURE_HIT, HIT, MISS, NO_MATCH = 0.98, 0.95, 0.6, 0.3
 
 # Confidence if the point of image 1 was not found: lower than that of a guess among four.
@@ -225,13 +225,13 @@ def choose(
 ) -> CandidateChoice:
     """Choose a candidate from transfers (best first) or, if they decide nothing, from descriptor distances.
 
-    The first transfer that hits a candidate decides. If none hits, a well-supported one selects the nearest candidate
-    or none at all; a weak one is unreliable, so the descriptors at the candidates decide.
+    The first transfer that hits a candidate decides. If none hits, a well-supported transfer selects the nearest
+    candidate or none at all; a weak transfer is unreliable, so the descriptors at the candidates decide.
 
     Args:
         ranked: the transfers of the point.
-        compare: computes the descriptor distances, one per candidate. It is called only if they decide, because they
-            cost more than all the rest.
+        compare: computes the descriptor distances, one per candidate. It is called only if the distances decide,
+            because they cost more than everything else.
         candidates: positions to choose from.
         diagonal_px: length of image 2's diagonal.
     """

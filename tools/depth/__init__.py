@@ -48,7 +48,8 @@ MAX_CERTAINTY = 1.73
 # Highest confidence for points on one row: there the strongest cue is no evidence, and the other cue measures haze,
 # which is rare indoors.
 SAME_ROW_CONFIDENCE = 0.6
-# Difference of learned relative depth at which 63 % of the doubt is gone; an assumption, not measured.
+# Difference of learned relative depths at which the confidence has gained 63 % of its range; an assumption, not
+# measured.
 SURE_GAP = 0.05
 # Learned depths closer than this are equal: half a grey level of an 8-bit map.
 TIE_GAP = 0.002
@@ -100,13 +101,13 @@ class Ranking(NamedTuple):
     runner_up: int | None = None
 
 
-# Ranking for an image that shows nothing: positions tell nothing without a visible ground.
+# Ranking for an image that shows nothing: without a visible ground, positions are no evidence.
 UNSEEN = Ranking(None, None, 0.5)
 SHOWS_NOTHING = "Basis: the picture shows nothing but flat colours or noise."
 
 
 def spots_of(request: Request[DepthArgs]) -> list[Spot]:
-    """Return the given points, else those found by the markers tool (only labelled ones if any exist).
+    """Return the given points, else those found by the markers tool; if some of these have labels, only those.
 
     Raises:
         ToolError: a given point is outside the image, or no drawn point has the given letter.
@@ -136,7 +137,7 @@ def rank_by_map(depths: Sequence[float], spots: Sequence[Spot]) -> Ranking:
 
 
 def scale_confidence(ranking: Ranking, share: float) -> Ranking:
-    """Return a ranking whose confidence above a guess is reduced to the share, 0..1, that its picture supports."""
+    """Return the ranking after multiplying the part of its confidence that is above a guess by `share`, 0..1."""
     if ranking.nearest is None:
         return ranking
     return ranking._replace(confidence=0.5 + (ranking.confidence - 0.5) * share)
@@ -145,14 +146,17 @@ def scale_confidence(ranking: Ranking, share: float) -> Ranking:
 def _ranked(
     values: Sequence[float], spots: Sequence[Spot], alone: float, tie: float, certainty: Callable[[float, float], float]
 ) -> Ranking:
-    """Rank by the largest value; `certainty` maps its lead and row distance to the runner-up to a confidence."""
+    """Rank by the largest value.
+
+    `certainty` maps its lead over the runner-up, and the distance of their rows, to a confidence.
+    """
     if len(spots) < 2:
         return Ranking(None, None, alone)
     first, second = sorted(range(len(values)), key=lambda index: -values[index])[:2]
     gap, rows = values[first] - values[second], abs(spots[first].y - spots[second].y)
     if gap < tie:
         return Ranking(None, rows, 0.5)
-    # If a point is misplaced, the order of the two is a guess.
+    # If a point may be misplaced, the confidence in the order of the two points approaches that of a guess.
     placed = min(spots[first].confidence, spots[second].confidence)
     return Ranking(first, rows, 0.5 + (certainty(gap, rows) - 0.5) * placed, second)
 
@@ -167,7 +171,7 @@ class DepthCues(WeightFree[DepthArgs]):
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        # Without any shading, the image consists of flat patches.
+        # Weight, 0..1, of the cues: 0 if the image shows nothing, or consists of flat patches, which have no shading.
         shading = support_by_patches(image) if shows_something(image) else 0.0
         ranking = UNSEEN
         if shading > 0:
@@ -302,7 +306,7 @@ def _order(
 
 
 def points_apart(draw: Callable[[int, int], Pixels]) -> CheckCase:
-    """Make a question about a high and a low point, whose height alone would answer it."""
+    """Make a question about a high and a low point that could be answered from their heights alone."""
     points: list[Json] = [{"x": 60, "y": 40, "label": "A"}, {"x": 220, "y": 200, "label": "B"}]
     return CheckCase((draw(240, 320),), {"points": points}, lambda _: None)
 

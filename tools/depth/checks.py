@@ -18,7 +18,7 @@ Place = tuple[float, float]
 # A point of a scene where an object ends, and the unit vector from the object to the background.
 Step = tuple[Place, Place]
 
-# Shortest length over which each side of a step is about equally far.
+# Shortest length over which the depth on each side of a step must be nearly constant.
 FLAT_PX = 18
 STEPS = 8
 # Distances from a step in px. The levels of a map are read at `APART_PX` on both sides, and the map must cross their
@@ -81,7 +81,10 @@ def _edges(index: int, scale: int, beside_px: float) -> CheckCase:
 
 
 def steps(depth_m: npt.NDArray[np.floating]) -> list[Step]:
-    """Return `STEPS` points, spread over a depth map (H, W), where it jumps by at least 1.6 between two flat sides."""
+    """Return `STEPS` points of a depth map (H, W) where it jumps by a factor of at least 1.6 between two flat sides.
+
+    The points are spread over the map.
+    """
     places = [((x, y), (side, 0.0)) for y, x, side in _jumps(depth_m)]
     places += [((x, y), (0.0, side)) for x, y, side in _jumps(depth_m.T)]
     return [places[place] for place in np.linspace(0, len(places) - 1, STEPS).round().astype(int)]

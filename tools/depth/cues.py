@@ -36,7 +36,8 @@ DARK_SIGMA_PX = 12.0
 # Smallest difference of a channel, 0..1, that counts.
 SEEN_DIFFERENCE = 0.005
 # Log odds of each cue over its full range: a point that is lower by a tenth of the height is nearer with a probability
-# of 62 %, and by three tenths with 82 %. The clearest position is nearer than the haziest one with 73 %.
+# of 62 %, and a point that is lower by three tenths with 82 %. The clearest position is nearer than the haziest one
+# with a probability of 73 %.
 WEIGHTS: Mapping[str, float] = {"position": 5.0, "clear": 1.0}
 
 
@@ -74,7 +75,7 @@ def measure(pixels: Pixels) -> CueMaps:
 
 
 def sample(values: CueMap, x: float, y: float, size: tuple[int, int]) -> float:
-    """Return the bilinear value of a grid at a point of the image of `size` (H, W) that it covers.
+    """Return the bilinearly interpolated value of a grid at a point of the image of `size` (H, W) that it covers.
 
     Outside the centres of the outer cells it returns the nearest cell's value.
     """

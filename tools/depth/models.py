@@ -35,8 +35,8 @@ FAMILIES: Mapping[str, Literal["inverse", "metres"]] = {
     "depth_pro": "metres",
 }
 # Families whose authors align corner pixels when they enlarge a map: `DepthAnythingV2.infer_image`. The authors of the
-# others align edges: `DepthPro.infer`, `run_monodepth.py` of isl-org/DPT, `_infer_with_pad_aug` of isl-org/ZoeDepth,
-# dinov2/hub/depth/encoder_decoder.py of facebookresearch/dinov2.
+# other families align edges: `DepthPro.infer`, `run_monodepth.py` of isl-org/DPT, `_infer_with_pad_aug` of
+# isl-org/ZoeDepth, dinov2/hub/depth/encoder_decoder.py of facebookresearch/dinov2.
 CORNERS = ("depth_anything",)
 # Names of the last part of the networks, which stays in float32.
 HEADS = ("head", "relative_head", "metric_head")
@@ -45,8 +45,8 @@ MAX_SIDE_PX = 1024
 # Largest useful long side, in pixels, of images for `DepthModel.prepare`: Depth Anything resizes images up to 4 : 1 to
 # a short side of 518 px, Depth Pro to a square of 1,536 px.
 USEFUL_SIDE_PX = 2072
-# Largest range of inverse depth, as a share of its largest value, that is rounding: a step of bfloat16 is 0.004 of its
-# value, and of float32 far less.
+# Largest range of inverse depth, as a share of its largest value, that counts as rounding: a step of bfloat16 is 0.004
+# of its value, and of float32 far less.
 FLAT_MAP = 0.004
 # Processors scale by the short side, so a strip would become millions of pixels.
 MAX_ELONGATION = 8.0
@@ -111,7 +111,8 @@ class DepthModel:
         reduced = shrink(pixels, min(longest, USEFUL_SIDE_PX))
         options: dict[str, Any] = {}
         if target is not None and self._checkpoint.model_type == "depth_anything":
-            # The processor alone would choose the scale nearest to 1, half of the authors' size for many photographs.
+            # The processor alone would choose the scale nearest to 1, which for many photographs is half of the
+            # authors' size.
             size = {"height": target[0], "width": target[1]}
             options = {"size": size, "keep_aspect_ratio": False, "ensure_multiple_of": 1}
         # Explicit because an image of 3 rows would be taken for one of 3 channels.
@@ -131,7 +132,10 @@ class DepthModel:
         return lower_bound_size((height, width), least, int(processor.ensure_multiple_of or 1))
 
     def predict(self, images: Sequence[DepthInput]) -> list[DepthValues]:
-        """Run the network on each image, giving (h, w) of its `size`; one forward pass per input shape."""
+        """Run the network on each image; return maps (h, w) of the images' `size`.
+
+        Each input shape takes one forward pass.
+        """
 
         def run(batch: Any, members: Sequence[int]) -> list[DepthValues]:
             outputs = self._checkpoint.model(pixel_values=batch)
@@ -170,7 +174,7 @@ class DepthModel:
         return resized
 
     def _border(self, side: int) -> int:
-        """Return how many pixels ZoeDepth's processor reflects at each end (authors: `_infer_with_pad_aug`)."""
+        """Return how many pixels ZoeDepth's processor adds at each end by reflection (`_infer_with_pad_aug`)."""
         pads = self._checkpoint.model_type == "zoedepth" and self._checkpoint.processor.do_pad
         return int(np.sqrt(side / 2) * 3) if pads else 0
 
@@ -188,9 +192,9 @@ def enlarge(values: Any, size: tuple[int, int], *, corners: bool) -> Any:
 def lower_bound_size(size: tuple[int, int], least: tuple[int, int], multiple: int) -> tuple[int, int]:
     """Return the size (H, W) at which Depth Anything's authors feed an image of `size` (H, W) to the network.
 
-    The aspect ratio is kept, both sides are at least those of `least` and rounded to a multiple: `Resize` with
-    `lower_bound` in depth_anything_v2/util/transform.py of DepthAnything/Depth-Anything-V2. 427 x 640 becomes
-    518 x 770.
+    The aspect ratio is kept, both sides are at least those of `least`, and both are rounded to a multiple of
+    `multiple`: `Resize` with `lower_bound` in depth_anything_v2/util/transform.py of DepthAnything/Depth-Anything-V2.
+    427 x 640 becomes 518 x 770.
     """
     scale = max(least[0] / size[0], least[1] / size[1])
     rounded = [round(side * scale / multiple) * multiple for side in size]

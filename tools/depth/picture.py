@@ -25,8 +25,8 @@ NEAR, FAR = PALETTE[1], PALETTE[0]
 def draw_order(pixels: Pixels, points: Sequence[tuple[str, float, float]], *, decided: bool) -> Pixels:
     """Draw points (label, x and y in px, nearest first) on an image (H, W, 3).
 
-    The first is also labelled near, the last far, and the others with their rank. If the order is undecided, every
-    point has only its own label. A line joins the first two.
+    The first point is also labelled near, the last one far, and the others with their rank. If the order is undecided,
+    every point has only its own label. A line joins the first two.
     """
     import cv2
 

@@ -35,7 +35,8 @@ from tools.detection.rules import RULES, DetectedBox, ThingName
 
 # Highest confidence in a count: no detector of this kind has been measured for this tool.
 MAX_CERTAINTY = 0.9
-# Weight of one candidate whose score is at the threshold; an assumption, not measured.
+# How much the doubt about a candidate, which is 1 at the threshold, lowers the confidence in the counts; an assumption,
+# not measured.
 DOUBT = 0.35
 LISTED_NAMES = 5
 # Numbers of boxes per name to try, in this order, until the text fits.
@@ -65,7 +66,10 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
     load = Detector
 
     def prepare(self, request: Request[DetectionArgs]) -> DetectionInput:
-        """Return the prepared image and known names. Raises `ToolError` for no known name or an unsuitable image."""
+        """Return the prepared image and known names.
+
+        Raises `ToolError` if no name is known or the image is unsuitable.
+        """
         model, names = self.model, list(dict.fromkeys(request.args.names))
         known_names = [name for name in names if model.knows(name)]
         if not known_names:
@@ -95,7 +99,7 @@ class LearnedDetection(Learned[DetectionArgs, DetectionInput, DetectionOutput, D
 def report(
     pixels: Pixels, names: Sequence[str], candidates: Sequence[Detection], threshold: float, unknown: Sequence[str] = ()
 ) -> Evidence:
-    """Build the tool output for an image (H, W, 3) from candidates, best first, down to half the threshold.
+    """Build the tool output for an image (H, W, 3) from candidates, best first, that score at least half the threshold.
 
     Returns:
         Evidence with `DetectionData` and an overlay. The confidence is the probability that all counts are right.
@@ -222,7 +226,7 @@ def _signs(scale: float, signs: Sequence[Sign]) -> CheckCase:
 
 
 def probe(picture: Pixels) -> CheckCase:
-    """Make a question about any image, with names at least one of which is in every set of classes."""
+    """Make a question about any image; at least one of its names is in every set of classes."""
     return CheckCase((picture,), {"names": list(PROBE_NAMES)}, lambda _: None)
 
 

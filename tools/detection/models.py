@@ -41,7 +41,7 @@ class DetectorFamily(NamedTuple):
     smooths: bool = False
 
 
-# By transformers' `model_type`.
+# Facts of the families, by transformers' `model_type`.
 FACTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 FAMILIES: Mapping[str, DetectorFamily] = {name: DetectorFamily(**facts) for name, facts in FACTS["families"].items()}
 # Images per pass: OWLv2 resizes each to 960 px.
@@ -49,7 +49,7 @@ MAX_AT_ONCE = 8
 MAX_SIDE_PX = 1600
 MIN_SIDE_PX = 4
 MAX_ELONGATION = 20.0
-# 0.5 of 255.
+# Grey level of the padding: 0.5 of 255.
 GREY = 128
 # Minimum intersection over union at which two boxes of one name are the same object.
 SAME_OBJECT = 0.6
@@ -135,7 +135,8 @@ class Detector:
 
     def batch_key(self, request: DetectionInput) -> Hashable:
         """Return the shape of the image, and its names if the network reads them as a sentence."""
-        # Images are not padded to a common shape: Grounding DINO's mask does not reach its backbone, so scores change.
+        # Images are not padded to a common shape: Grounding DINO's mask does not reach its backbone, so padding would
+        # change the scores.
         return request.names if self.family.kind == "sentence" else (), shape(request.image["pixel_values"])
 
     def predict(self, requests: Sequence[DetectionInput]) -> list[DetectionOutput]:
@@ -186,11 +187,11 @@ class Detector:
         scores, boxes = torch.sigmoid(outputs.logits.float()), doubles(outputs.pred_boxes)
         rows = []
         for place, request in enumerate(group):
-            # Scores (Q, names) from the network's output for one image.
+            # Scores of one image: a row per box, and a column per class, query or token.
             row_scores = scores[place]
             if self.family.kind == "closed":
                 columns = [self._classes[singular(name).lower()] for name in request.names]
-                # A query that fits another class better does not count.
+                # A query counts for a class only if it fits no other class better.
                 name_scores = torch.where(row_scores == row_scores.amax(dim=1, keepdim=True), row_scores, 0.0)[
                     :, columns
                 ]
@@ -225,7 +226,7 @@ def enlarges(processor: Any, square: Pixels) -> bool:
 
 
 def enlarge(processor: Any, square: Pixels) -> Any:
-    """Enlarge a square image (S, S, 3) as OWLv2's processor does, (1, 3, h, w), within 1e-3, in a third of its time.
+    """Enlarge a square image (S, S, 3) to (1, 3, h, w) like OWLv2's processor, to within 1e-3, in a third of its time.
 
     Weights of a bilinear mean sum to 1, so normalising before enlarging gives the same result on fewer pixels.
     """
@@ -246,7 +247,7 @@ def enlarge(processor: Any, square: Pixels) -> Any:
 def is_plain_grounding_dino(processor: Any) -> bool:
     """Return whether `resize_and_normalise` can replace this processor.
 
-    It can replace Grounding DINO's, with all steps on and no fixed padding.
+    It can replace Grounding DINO's processor if all steps are enabled and the padding has no fixed size.
     """
     return (
         type(processor).__name__ == "GroundingDinoImageProcessor"
@@ -268,7 +269,7 @@ def resize_and_normalise(processor: Any, pixels: Pixels) -> dict[str, Any]:
     resized = processor.resize(planes[None], size=processor.size, resample=processor.resample)[0].numpy()
     values = np.empty(resized.shape, np.float32)
     for channel, (mean, std) in enumerate(zip(processor.image_mean, processor.image_std, strict=True)):
-        # The processor scales mean and deviation to grey levels instead of the pixels to 0..1.
+        # The processor scales mean and deviation to grey levels, instead of scaling the pixels to 0..1.
         mean_level, std_level = (np.float32(value) * np.float32(1 / processor.rescale_factor) for value in (mean, std))
         levels = (np.arange(256, dtype=np.float32) - mean_level) / std_level
         cv2.LUT(resized[channel], levels, dst=values[channel])
@@ -324,7 +325,7 @@ def distinct(detections: Sequence[Detection]) -> list[Detection]:
     lows, highs, names = edges[:, :2], edges[:, 2:], np.array([detection.name for detection in detections])
     areas = (highs - lows).prod(axis=1)
     selected, remaining = [], np.arange(len(detections))
-    # An untrained network leaves thousands of boxes, so full columns are compared instead of pairs.
+    # An untrained network leaves thousands of boxes, so each box is compared with all remaining ones at once.
     while len(remaining):
         best, remaining = remaining[0], remaining[1:]
         selected.append(detections[best])

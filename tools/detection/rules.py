@@ -61,7 +61,7 @@ async def goes_on(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return SpecialistAnswer("no" if enough else "yes", "detection", finding)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"Counting": counting, "continue": goes_on}
 
 

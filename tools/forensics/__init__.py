@@ -33,7 +33,8 @@ from tools._shared.picture_content import shows_something
 from tools._shared.wording import wording_of
 from tools.forensics.models import SyntheticDetector, scores
 
-# The centre of the image is read at its own resolution: scaling would change the statistics.
+# Side of the central part of the image that is measured. The part is not scaled, because this would change the
+# statistics.
 WINDOW_PX = 512
 MIN_SIDE_PX = 32
 
@@ -93,8 +94,8 @@ SYNTHETIC = 0.5
 MAX_CERTAINTY = 0.85
 # Confidence of a tool output that does not decide.
 UNDECIDED = 0.25
-# Central 90 % range over 67 photographs from the web, JPEG of at most 640 px; 81 to 97 % of 67 other photographs are
-# inside it (`python -m bench.forensics`).
+# For each statistic, the central 90 % range over 67 photographs from the web (JPEG, at most 640 px); 81 to 97 % of 67
+# other photographs are inside it (`python -m bench.forensics`).
 PHOTOGRAPHS: Mapping[str, tuple[float, float]] = {
     "residual_std_grey": (2.47, 22.9),
     "residual_kurtosis": (7.2, 646.0),
@@ -177,7 +178,7 @@ class NoiseEvidence(WeightFree[ForensicsArgs]):
 
 
 def _residual(pixels: Pixels) -> Pixels:
-    """Return the residual of an image at its size, grey 128 where it is zero, with eightfold contrast."""
+    """Return the residual of an image at the image's size, with eightfold contrast and grey 128 for zero."""
     import cv2
 
     grey = np.asarray(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), np.uint8)
@@ -194,7 +195,7 @@ class LearnedForensics(Learned[ForensicsArgs, Any, Logits, SyntheticDetector]):
     load = SyntheticDetector
 
     def prepare(self, request: Request[ForensicsArgs]) -> Any:
-        """Prepare all images, (n, 3, h, w). Raises `ToolError` for an image that cannot be scored."""
+        """Prepare all images as a batch (n, 3, h, w). Raises `ToolError` for an image that cannot be scored."""
         return self.model.prepare(request.images)
 
     def compute(self, prepared: Sequence[Any]) -> list[Logits]:
@@ -219,9 +220,9 @@ def judge(scores: Sequence[float], basis: str, *, seen: bool = True) -> Evidence
 
     Returns:
         Evidence with `ForensicsData` without statistics. Of several images, the one with the highest score is
-        `synthetic` and the one with the lowest score the photograph, null for a tie; a single image is synthetic from
-        a score of 0.5, else a photograph. The confidence is the probability that `synthetic` is right or, for a single
-        image, that its verdict is right.
+        `synthetic` and the one with the lowest score is `photograph`; each is null for a tie. A single image is
+        synthetic from a score of 0.5, else a photograph. The confidence is the probability that `synthetic` is right
+        or, for a single image, that its verdict is right.
     """
     rows: list[Json] = [{"score_0_1": score} for score in scores]
     if not seen:
@@ -266,8 +267,8 @@ def _foremost(values: Sequence[float]) -> tuple[int | None, float]:
 async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Choose the image that a supervised detector finds least synthetic.
 
-    The detector's own confidence, and the claim that a card may count, concern the most synthetic image, so this rule
-    uses neither.
+    The confidence of the tool output, and the reliability on the tool's card, concern the most synthetic image, so this
+    rule uses neither.
     """
     finding = await ctx.tool("forensics", image_names(prompt), {})
     place = whole_number(finding, "photograph", min(len(prompt.images), len(ORDINALS) - 1))
@@ -278,7 +279,7 @@ async def real_photograph(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer 
     return None if specialist_answer is None else replace(specialist_answer, sure=confidence, on_card=False)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"Forensic_Detection": real_photograph}
 
 

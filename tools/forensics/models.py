@@ -59,7 +59,7 @@ class SyntheticDetector:
         self.version = f"{plan.architecture}@{content_hash(folder)[:12]}"
 
     def prepare(self, images: Sequence[Pixels]) -> Any:
-        """Prepare images (H, W, 3), (n, 3, side, side). Raises `ToolError` if one is too elongated."""
+        """Convert images (H, W, 3) to a batch (n, 3, side, side). Raises `ToolError` if one is too elongated."""
         import torch
 
         return torch.from_numpy(np.stack([prepare(pixels, self._plan) for pixels in images]))
@@ -129,7 +129,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
     try:
         model = timm.create_model(plan.architecture, pretrained=False, num_classes=1, img_size=plan.side)
     except TypeError:
-        # Convolutional backbones accept any size and have no such option.
+        # Convolutional backbones accept any size, so they have no option for it.
         model = timm.create_model(plan.architecture, pretrained=False, num_classes=1)
     except RuntimeError as error:
         raise WeightsError(f"{weights}: timm knows no architecture {plan.architecture!r}") from error
@@ -145,7 +145,7 @@ def _load(folder: Path, plan: Plan, weights: str) -> Any:
 
 
 def prepare(pixels: Pixels, plan: Plan) -> npt.NDArray[np.float32]:
-    """Prepare an image for the network (3, side, side): resize the short side, crop the centre, normalise.
+    """Convert an image to network input (3, side, side): resize the short side, crop the centre, normalise.
 
     Raises:
         ToolError: the image is more elongated than 50 : 1.

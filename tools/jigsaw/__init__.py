@@ -34,11 +34,12 @@ from tools._shared.picture_content import has_edges, shows_something
 from tools._shared.wording import wording_of
 from tools.jigsaw.checks import CHECKS, probe, unrelated_pieces
 
-# Distance of a point from the seam, in patches: outside the patch that the seam may cut.
+# Distance of a point from the seam, in patches: far enough to be outside a patch that the seam cuts.
 STEP = 1.0
-# Points along each seam.
+# Number of sample points along each seam.
 PLACES = 16
-# Lead in mean cosine that removes 63 % of the doubt in the second opinion; an assumption, not measured.
+# Lead in mean cosine at which the confidence in the second opinion has gained 63 % of its range; an assumption, not
+# measured.
 COSINE_SCALE = 0.05
 # Highest confidence in a second opinion, which was never measured with trained weights.
 OPINION_CERTAIN = 0.75
@@ -91,11 +92,13 @@ MAX_TRIM = 0.05
 # Highest channel value that counts as the black of the hole; JPEG ringing exceeds it near the seams.
 DARK = 16
 DARK_FRACTION = 0.98
-# Margin at which a unanimous vote removes 63 % of the doubt; set on generated puzzles (`bench/jigsaw.py`).
+# Margin at which the confidence in a unanimous vote has gained 63 % of its range; set on generated puzzles
+# (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
-# Factor on the confidence gain if one of the three costs prefers another candidate.
+# Factor on how far the confidence rises if one of the three costs prefers another candidate.
 SPLIT_VOTE = 0.75
-# Minimum confidence at which the vote needs no second opinion: it is above 0.97 on all 75 val items, trimmed or not.
+# Minimum confidence of the vote that needs no second opinion. On all 75 val items, trimmed or not, the vote's
+# confidence is above 0.97.
 DECIDED = 0.8
 
 
@@ -137,16 +140,18 @@ RELATED = 0.5
 # `shift_ratio` of the right piece is at most 0.63.
 VISIBLE = 1.3
 BY_CHANCE = 0.85
-# Smallest step across a seam with shifted lines, L*a*b* units: below it, the lines are of one colour.
+# Smallest step across a seam with shifted lines, in L*a*b* units, at which the lines have more than one colour.
 ONE_COLOUR = 1.0
-# Step ratio above which a seam is an edge. It is at most 2.9 for the right piece of generated puzzles, trimmed by up to
-# 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
+# Step ratio above which a seam is an edge. The ratio is at most 2.9 for the right piece of generated puzzles, trimmed
+# by up to 6 px, and at least 7 between unrelated pictures of coarse noise, whose lines correlate by chance.
 CONTINUES = 5.0
-# Step ratio from which a seam is doubtful; the confidence falls from here to `CONTINUES`, above which it is an edge.
+# Step ratio from which a seam is doubtful. The confidence falls from here to `CONTINUES`, above which the seam is an
+# edge.
 DOUBTFUL_SEAM = 3.0
-# Lead in L1 over another candidate, as a ratio, at which colours decide although the lines fit by chance.
+# Ratio of the lowest other L1 cost to that of the chosen candidate from which colours decide, although the lines fit
+# only by chance.
 COLOUR_LEAD = 1.5
-# Mean difference across the seams, L*a*b* units, that nobody sees: a grey level is about 0.4.
+# Mean difference across the seams, in L*a*b* units, below which nobody sees them: a grey level is about 0.4.
 UNSEEN = 0.25
 
 
@@ -168,7 +173,7 @@ class SeamCosts(NamedTuple):
 
 
 class SeamVerdict(NamedTuple):
-    """The chosen candidate's index, None if the costs are equal; votes for it; margin 0..1; confidence."""
+    """The chosen candidate's index (None if the costs are equal), its votes, its margin 0..1, and the confidence."""
 
     best: int | None
     votes: int
@@ -183,7 +188,7 @@ class PiecePosition(NamedTuple):
     y: int
 
 
-# Each candidate's trimmed piece, its position and its costs; and the vote of the seams.
+# The trimmed piece, the position and the costs of each candidate, and the vote of the seams.
 Puzzle = tuple[Sequence[tuple[Pixels, PiecePosition, SeamCosts]], SeamVerdict]
 
 
@@ -231,7 +236,7 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamC
 def _seam_bands(reference: Pixels, candidate: Pixels, at: PiecePosition) -> tuple[tuple[SeamLine, SeamLine], ...]:
     """Return two lines outside and two inside of each seam, each (2, N, 3) in L*a*b*, the line at the seam first."""
     height, width = candidate.shape[:2]
-    # The hole starts above and left of a trimmed candidate: the last visible line is beyond the trim.
+    # The hole extends beyond a trimmed candidate to the left and above, so the last visible lines are farther away.
     hole_y = at.y - (reference.shape[0] - at.y - height)
     hole_x = at.x - (reference.shape[1] - at.x - width)
     above_side = lab(reference[hole_y - 2 : hole_y, at.x : at.x + width])[::-1]
@@ -254,7 +259,7 @@ def correlation(first: SeamLine, second: SeamLine) -> float:
 
 
 def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
-    """Take the majority of the three costs over at least two candidates; the margin breaks ties.
+    """Choose the candidate, of at least two, that most of the three costs prefer; the margin breaks ties.
 
     The margin of a candidate is the mean over the costs of (best other - own) / (best other + own).
     """
@@ -277,9 +282,9 @@ def decide(fits: Sequence[SeamCosts]) -> SeamVerdict:
 
 
 def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> float | None:
-    """Return the ratio of the step across the seams in place to the median step with shifted lines.
+    """Return the step across the seams, divided by the median step after shifting the lines along the seams.
 
-    The lines on the two sides are shifted along each other. Unrelated lines differ as much in place as shifted, so
+    The lines are those on the two sides of a seam. Unrelated lines differ as much in place as shifted, so
     their ratio is about 1, whatever their spectrum; it is lower for a piece that continues the reference. The result is
     the mean over the seams whose lines have several colours; None if there is no such seam, so that only colours
     decide.
@@ -297,7 +302,7 @@ def shift_ratio(reference: Pixels, candidate: Pixels, at: PiecePosition) -> floa
 def fits_by_chance(
     reference: Pixels, candidate: Pixels, at: PiecePosition, costs: SeamCosts, others: Sequence[SeamCosts]
 ) -> bool:
-    """Return whether the lines in place differ about as much as shifted ones, so that the fit proves nothing.
+    """Return whether the lines at the seams fit hardly better than shifted ones, so that the fit proves nothing.
 
     If the seams are not visible, another candidate (`others`) must also fit about as well: its L1 cost is less than
     `COLOUR_LEAD` times as high.
@@ -395,7 +400,7 @@ def vote(images: Sequence[Pixels], trim_px: int = 0) -> Puzzle:
 
 
 def weigh_seams(images: Sequence[Pixels], fitted: Sequence[tuple[Pixels, PiecePosition, SeamCosts]]) -> SeamVerdict:
-    """Return the vote of the seams: undecided if the pictures are no evidence, less confident above `DOUBTFUL_SEAM`."""
+    """Return the vote of the seams: undecided if the images are no evidence, less sure above `DOUBTFUL_SEAM`."""
     reference, costs = images[0], [fit for _, _, fit in fitted]
     verdict, chance = decide(costs), 1 / len(fitted)
     if verdict.best is None:
@@ -415,9 +420,10 @@ def weigh_seams(images: Sequence[Pixels], fitted: Sequence[tuple[Pixels, PiecePo
 
 
 def fit_alike(images: Sequence[Pixels], fits: Sequence[SeamCosts]) -> bool:
-    """Return whether no candidate has a seam that can be seen, in pictures `images` that show nothing.
+    """Return whether the pictures `images` show nothing and no candidate has a visible seam.
 
-    Then only rounding distinguishes the candidates. The reference `images[0]` is judged by its upper and its left half.
+    If so, only rounding distinguishes the candidates. The reference `images[0]` is judged by its upper and its left
+    half.
     """
     if max(costs.l1 for costs in fits) >= UNSEEN:
         return False
@@ -427,7 +433,7 @@ def fit_alike(images: Sequence[Pixels], fits: Sequence[SeamCosts]) -> bool:
 
 
 def solve(images: Sequence[Pixels], trim_px: int = 0) -> Evidence:
-    """Build the tool output from the seams alone, as `report`. Raises `ToolError` like `vote`."""
+    """Build the tool output from the seams alone, like `report`. Raises `ToolError` like `vote`."""
     return report(images, vote(images, trim_px))
 
 

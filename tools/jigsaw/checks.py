@@ -1,4 +1,4 @@
-"""Known answers of jigsaw: the piece that continues the image, also behind an edge that fits all pieces.
+"""Known answers of jigsaw: the piece that continues the image, even across a dark line that all pieces share.
 
 For the second opinion, all pieces of an image have the same dark line at their seams and equal colours; only their
 patterns differ (`_shared/known_answers.py`). Dense features of self-supervised networks are known to recognise one

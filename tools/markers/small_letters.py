@@ -32,18 +32,19 @@ BLACK, SHARE, WHITE = 30, 0.12, 110
 MARGIN_PX = 16
 # The label with a wide box.
 WORD = "REF"
-# Candidates that are compared at once: fewer stay in the processor's cache.
+# Number of candidates that are compared at once, few enough to stay in the processor's cache.
 PART = 1024
-# Largest error of a product of a template and grey levels in float32, and of an exact correlation. Products of up to
-# 26 x 12 grey levels, whose length is below 2300, differ by less than 0.05 in any order.
+# Bounds of the float32 error of a product of a template and grey levels, and of a correlation from `_correlations`. For
+# up to 26 x 12 grey levels, a vector of a norm below 2300, products differ by less than 0.05 whatever the order of the
+# sums.
 PRODUCT_ERROR, CORRELATION_ERROR = 0.05, 1e-4
 
 
 @lru_cache(maxsize=1)
 def boxes() -> dict[tuple[int, int], tuple[dict[str, slice], npt.NDArray[np.float32]]]:
-    """Render every label's black box as a vector of length 1 and mean 0, by rows and columns.
+    """Render the black boxes of every label as vectors of length 1 and mean 0, grouped by height and width.
 
-    Returns the rows of each label in the array of the vectors, and this array (boxes, pixels).
+    For each size, return the rows of each label in the array of vectors, and this array (boxes, pixels).
     """
     import cv2
 
@@ -60,10 +61,11 @@ def boxes() -> dict[tuple[int, int], tuple[dict[str, slice], npt.NDArray[np.floa
 
 
 class _FramedBoxes(NamedTuple):
-    """Boxes of many sizes in one frame around a candidate's pixel, for one product with all of them.
+    """Boxes of many sizes in one frame around a candidate's pixel, so that one product compares all of them.
 
-    `rows` and `columns` are the frame's pixels. `templates` (boxes, pixels) are 0 outside of the boxes; those from
-    `starts` (groups,) on have one label and one size. `inside` (groups, pixels) is 1 in the box of a group.
+    `rows` and `columns` are the frame's pixels. `templates` (boxes, pixels) are 0 outside of the boxes; each of
+    `starts` (groups,) is the first row of a group of one label and one size. `inside` (groups, pixels) is 1 in the box
+    of a group.
     """
 
     rows: slice
@@ -76,7 +78,7 @@ class _FramedBoxes(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _frames() -> tuple[_FramedBoxes, ...]:
-    """Return the boxes of single letters, and the wide ones of words."""
+    """Return the boxes of single letters and, in a wider frame, those of words."""
     groups = [(label, size) for size, (rows, _) in boxes().items() for label in rows]
     return tuple(
         _build_frame([group for group in groups if (group[0] == WORD) == is_word]) for is_word in (False, True)
@@ -109,7 +111,7 @@ def _build_frame(groups: Sequence[tuple[str, tuple[int, int]]]) -> _FramedBoxes:
 def _by_label(
     rendered: list[tuple[str, npt.NDArray[np.float32]]],
 ) -> tuple[dict[str, slice], npt.NDArray[np.float32]]:
-    """Stack boxes that are in the order of their labels."""
+    """Stack boxes that are ordered by label; return the rows of each label, and the stack."""
     counts = Counter(label for label, _ in rendered)
     ends = accumulate(counts.values())
     rows = {label: slice(end - counts[label], end) for label, end in zip(counts, ends, strict=True)}
@@ -141,14 +143,14 @@ class _Candidates:
     """The pixels (N,) of an image (H, W) that may be the middle of a letter's box."""
 
     def __init__(self, small: Grey, ys: npt.NDArray[np.intp], xs: npt.NDArray[np.intp]) -> None:
-        # A box cut by the border continues in black.
+        # Repeat the border pixels, so that a box cut by the border continues in black.
         self._padded = np.pad(small, MARGIN_PX, "edge")
         self._ys, self._xs = ys, xs
         self._number = np.full((small.shape[0] + 2, small.shape[1] + 2), -1)
         self._number[ys + 1, xs + 1] = np.arange(len(ys))
 
     def best_correlations(self) -> npt.NDArray[np.float32]:
-        """Return the best correlation of each candidate (N,), -1 instead of those below `LEAST`."""
+        """Return the best correlation of each candidate (N,), or -1 for candidates below `LEAST`."""
         best = np.full(len(self._ys), -1, np.float32)
         for numbers, size in self._select_possible(
             np.arange(len(self._ys)), lambda low: np.maximum(low.max(axis=0), LEAST)
@@ -159,9 +161,9 @@ class _Candidates:
     def _select_possible(
         self, numbers: npt.NDArray[np.intp], least: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     ) -> Iterator[tuple[npt.NDArray[np.intp], tuple[int, int]]]:
-        """Yield at most `PART` of the candidates and a size in which a group's correlation may reach `least`.
+        """Yield up to `PART` candidates, and a size of box at which their correlation may reach `least`.
 
-        `least` makes values that broadcast to (groups, candidates) from lower bounds of the correlations.
+        `least` maps lower bounds of the correlations to thresholds that broadcast to (groups, candidates).
         """
         for start in range(0, len(numbers), PART):
             part = numbers[start : start + PART]
@@ -176,10 +178,10 @@ class _Candidates:
             yield from ((part[needed], size) for size, needed in by_size.items() if needed.any())
 
     def _bounds(self, framed: _FramedBoxes, part: npt.NDArray[np.intp]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return bounds of the best correlation of each group (groups, part), from one product for all groups."""
+        """Return lower and upper bounds (groups, part) of each group's best correlation, from one product for all."""
         windows = np.lib.stride_tricks.sliding_window_view(self._padded, (2 * MARGIN_PX, 2 * MARGIN_PX))
         values = windows[:, :, framed.rows, framed.columns][self._ys[part], self._xs[part]]
-        # Around 0, the sums of up to 26 x 12 grey levels and of their squares are exact in float32.
+        # With grey levels relative to 128, the sums of up to 26 x 12 levels and of their squares are exact in float32.
         level = values.reshape(len(values), -1).astype(np.float32) - 128
         products = np.maximum.reduceat(framed.templates @ level.T, framed.starts, axis=0)
         sums, squares = framed.inside @ level.T, framed.inside @ np.square(level).T
@@ -194,8 +196,8 @@ class _Candidates:
         windows = np.lib.stride_tricks.sliding_window_view(self._padded, size)
         rows = self._ys[numbers] + (MARGIN_PX - height // 2)
         columns = self._xs[numbers] + (MARGIN_PX - width // 2)
-        # A product's rounding depends on the number of its columns if they are few, so they are as many as they would
-        # be for all candidates.
+        # If a product has few columns, its rounding depends on their number. So there are as many columns as there
+        # would be for all candidates.
         count = min(len(self._ys), PART)
         at = numbers if count < PART else np.arange(len(numbers))
         patches = np.zeros((count, height * width), np.float32)
@@ -215,7 +217,7 @@ class _Candidates:
                 fit = correlations[rows].max(axis=0)
                 better = fit > fits[label][part]
                 fits[label][part[better]], sizes[label][part[better]] = fit[better], size
-        # The last entry of `fits` is that of pixels that are no candidates.
+        # The last entry of `fits` belongs to pixels that are not candidates.
         return [
             _make_reading(
                 place,

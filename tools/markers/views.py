@@ -1,4 +1,4 @@
-"""Search an image for drawn marks at its own size, enlarged, shrunk and brightened, because copies have any size.
+"""Search an image for drawn marks at its own size, enlarged, shrunk and brightened, because copies may have any size.
 
 The finder recognises letters about 11 px high, white on black. If some marks are not certain at the image's own size,
 the views in which the letters read best are searched as well.
@@ -19,7 +19,7 @@ from hybrid.tool import Pixels
 from tools._shared.boxes import overlap
 from tools.markers.small_letters import small_letters
 
-# Longer views are shrunk to this.
+# Long side to which longer views are shrunk.
 MAX_SIDE_PX = 1536
 # A view with a shorter side has no space for a ring with its letter.
 MIN_SIDE_PX = 12
@@ -49,7 +49,8 @@ class View(NamedTuple):
 
 AS_IS = View(1.0)
 SMALL = View(2.0, read=small_letters)
-# Scaling and recompression leave grey near a letter, and a gamma below 1 lifts its box: these views map 50 to black.
+# Scaling and recompression leave grey near a letter, and a gamma below 1 brightens its box: these views map grey levels
+# up to 50 to black.
 VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
 
 
@@ -75,7 +76,7 @@ class _Readings:
         return seen_in(self.pixels, view, find)
 
     def legible(self, view: View, labels: Sequence[str]) -> float:
-        """Return how well the requested letters read in a view: the sum of the clear ones' correlations."""
+        """Return how well a view shows the requested letters: the sum of the correlations of the clear ones."""
         if view.scale * max(self.pixels.shape[:2]) > MAX_SIDE_PX:
             return 0.0
         best = [max((reading.score_of(label) for reading in self.of(view)), default=0.0) for label in labels or LABELS]
@@ -90,7 +91,7 @@ def find_at_any_size(pixels: Pixels, labels: Sequence[str], kind: MarkKind) -> M
         return best
     legible = {view: readings.legible(view, labels) for view in VIEWS}
     likely = sorted((view for view in VIEWS if legible[view] > 0), key=lambda view: -legible[view])[:MAX_VIEWS]
-    # SMALL is last: chance matches of small letters would displace another view.
+    # SMALL is last: otherwise, chance matches of small letters would displace another view.
     for view in [*likely, SMALL]:
         if view is SMALL and readings.legible(SMALL, labels) <= 0:
             break
@@ -127,7 +128,8 @@ def _all_sure(marks: Marks, labels: Sequence[str]) -> bool:
     certain = {mark.label for mark in labelled if mark.confidence >= SURE}
     if labels:
         return certain.issuperset(labels)
-    # REF is drawn alone, or with letters that the image's own size shows at least faintly.
+    # A lone REF suffices only if no other letter was read, even uncertainly: other letters mean that more marks are
+    # drawn.
     return len(certain) >= 2 or (certain == {ALONE} and len(labelled) == 1)
 
 
@@ -138,7 +140,7 @@ def _complete(marks: Marks, labels: Sequence[str]) -> bool:
 
 
 def _contradicted(readings: _Readings, other: Marks, labels: Sequence[str], kind: MarkKind) -> bool:
-    """Return whether the image itself shows an unwanted letter where a view reads a wanted one.
+    """Return whether the image itself shows another letter where a view reads a requested one.
 
     A view that reads B where the image reads REF has lost the distinguishing detail.
     """

@@ -45,17 +45,18 @@ MIN_IN_FRONT = 0.5
 FOCAL_RATIOS = (0.8, 1.1, 1.5)
 # Median shift of matches below which the camera counts as still, in 640ths (`FRAME_PX`) of the long side.
 STILL = 1.0
-# Smallest parallax, the median shift left after a pure rotation (unit as `STILL`), that counts.
+# Smallest parallax that counts: the median shift that remains after a pure rotation, in the unit of `STILL`.
 TURN_ONLY = 1.5
 # Minimum share of the motion along x to count as left or right.
 SIDEWAYS = 0.1
 # Minimum share of the motion along an axis at which its direction is reported if left or right is unsure.
 MAINLY = 0.5
-# Confidence with many inliers off a plane, a sideways motion and a consistent rotation; set on generated orbits.
+# Highest confidence: many inliers off a plane, a sideways motion and a consistent rotation. Set on generated orbits.
 MAX_CERTAINTY = 0.97
 # Highest confidence if the camera turned to the side to which it moved: on an orbit it turns the other way.
 DISAGREE = 0.75
-# Number of inliers off the plane, above the minimum, at which 63 % of the doubt is gone; set on `bench.motion --fit`.
+# Number of inliers off the plane, above the minimum, at which the confidence has gained 63 % of its range; set with
+# `bench.motion --fit`.
 OFF_PLANE_SCALE = 25.0
 
 
@@ -194,13 +195,13 @@ def solve(request: Request[MotionArgs], _: tuple[MatchView, MatchView], matches:
 
     Returns:
         Evidence with `MotionData` and an overlay of each image with the matches that fit the motion. Direction and
-        rotation are null unless `degenerate` is.
+        rotation are null if `degenerate` is set.
     """
     sizes = [(image.shape[0], image.shape[1]) for image in request.images]
     ratios = FOCAL_RATIOS if request.args.focal_ratio is None else (request.args.focal_ratio,)
     motion = best_motion(matches, sizes[0], sizes[1], ratios)
     verdict = judge(motion, len(matches))
-    # A geometry without a direction has no reliable rotation either: for two equal images it would be 180 degrees.
+    # A geometry without a direction has no reliable rotation either: two equal images would give 180 degrees.
     reliable = motion if verdict.degenerate is None else None
     data: dict[str, Json] = {
         "moved": verdict.moved,
@@ -272,7 +273,7 @@ class FeatureMotion(WeightFree[MotionArgs]):
 
 
 class LearnedMotion(LearnedPairs[MotionArgs]):
-    """The learned backend: a matching network; the geometry is the same."""
+    """The learned backend: a network finds the matches; the motion is derived as in `FeatureMotion`."""
 
     views, solve = staticmethod(views_of), staticmethod(solve)
 

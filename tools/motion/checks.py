@@ -1,7 +1,7 @@
 """Known answers of motion: the camera goes to its left in one pair of views and to its right in the other.
 
-The side alone would also be right with matches that are some pixels off or half wrong. So in pairs of flat scenes,
-different ones from those of correspondence, matches must agree with the known mapping.
+The side alone would also be right with matches that are some pixels off or half wrong. Therefore, other checks use
+pairs of flat scenes, not those of correspondence, on which the matches must agree with the known mapping.
 """
 
 from __future__ import annotations

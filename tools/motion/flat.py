@@ -19,7 +19,7 @@ from tools._shared.robust_fit import fit_model
 Array = npt.NDArray[np.float64]
 MapKind = Literal["shift", "zoom", "plane"]
 
-# Standard deviation of a match; this and the following constants were set on `bench.motion --fit --half second`.
+# Standard deviation of a match; this and the following constants were set with `bench.motion --fit --half second`.
 NOISE = 1.25
 # Dimensions of a match: x and y in both views (r of GRIC).
 DATA_DIMENSIONS = 4
@@ -27,7 +27,7 @@ DATA_DIMENSIONS = 4
 REACH = 2 * (DATA_DIMENSIONS - 2) * NOISE**2
 # Minimum share of the inliers off the homography at which the motion is accepted although GRIC prefers the homography.
 MIN_OFF_SHARE = 0.1
-# Median distance from a shift or a zoom below which a homography counts as a shift or a zoom.
+# The homography counts as a shift or a zoom if the best shift with scaling has at most this median error.
 ALIKE = 1.5
 # Relative change of size above which a homography is a zoom and not a shift.
 ZOOMED = 0.02

@@ -37,7 +37,7 @@ class Motion:
     `rotation` (3, 3) maps directions of the first camera to the second's; `centre` (3,) is the unit vector from the
     first camera to the second in the first one's frame. `inliers` fit the epipolar geometry and `in_front_0_1` is their
     share in front of both cameras. `parallax` is the median shift left after a pure rotation and `shift` the full
-    median shift, both in 640ths (`FRAME_PX`) of the long side. `kept` (N,) marks the inliers among the matches,
+    median shift, both in 640ths (`FRAME_PX`) of the long side. `kept` (N,) marks the inliers among the matches;
     `focal_ratio` is the assumed focal length over the longer side.
 
     `off_plane` counts the inliers that one homography of all matches does not explain: only they determine the
@@ -67,14 +67,14 @@ class Motion:
 
     @property
     def yaw_deg(self) -> float:
-        """Rotation about the vertical in degrees; positive to the camera's left, as on an orbit to its right."""
+        """Rotation about the vertical in degrees; positive if the camera turns left, as on an orbit to its right."""
         return float(np.degrees(np.arctan2(self.rotation[0, 2], self.rotation[2, 2])))
 
 
 def best_motion(
     matches: Matches, first: tuple[int, int], second: tuple[int, int], focal_ratios: Sequence[float]
 ) -> Motion | None:
-    """Return the motion, over several focal lengths, with the most points in front of both cameras.
+    """Try several focal lengths; return the motion with the most points in front of both cameras.
 
     The views are (height, width) pixels; `focal_ratios` are focal lengths over the longer side of the image, the same
     for both. Return None if no motion fits the matches.

@@ -36,7 +36,7 @@ MIN_SCORE = 0.5
 MIN_LINE = ((0.8, 0.05), (0.9, 0.35), (0.97, 0.98))
 NOTHING_READ = 0.5
 LISTED = 5
-# Characters shown per line: the first number with which the text fits.
+# Numbers of characters per line to try, in this order, until the text fits.
 SHOWN_CHARACTERS = (80, 40, 24)
 
 
@@ -133,7 +133,7 @@ def _list_lines(lines: Sequence[TextLine], length: int) -> str:
 Line = tuple[str, tuple[int, int]]
 # Largest distance between the centres of a box and its letters: detectors leave equal margins around a line.
 NEAR_PX = 5.0
-# Colours of letters and ground.
+# Colours of letters and background.
 INK: Mapping[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
     "dark on light": ((20, 20, 20), (245, 245, 245)),
     "light on blue": ((240, 240, 225), (30, 60, 140)),

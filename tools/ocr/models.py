@@ -39,8 +39,8 @@ BUNDLED = {
     "Rec": "PP-OCRv6_rec_small.onnx",
 }
 # Mean and deviation, blue first, that PP-OCR's text detector was trained with (`NormalizeImage` in PaddleOCR's
-# configs/det/PP-OCRv6/PP-OCRv6_small_det.yml). The package's config.yaml has 0.5 for both, with which faint text is
-# missed.
+# configs/det/PP-OCRv6/PP-OCRv6_small_det.yml). The package's config.yaml has 0.5 for both; with these values, faint
+# text is missed.
 DETECTOR_MEAN = (0.485, 0.456, 0.406)
 DETECTOR_STD = (0.229, 0.224, 0.225)
 RAPID_OPTIONS: dict[str, object] = {
@@ -63,14 +63,14 @@ MAX_LINES = 400
 TALL = 1.5
 
 
-# A box is part of another one if this share of its width is inside.
+# A box is part of another one if this share of its width is inside the other.
 INSIDE = 0.8
-# Boxes that share less than this fraction of a letter's width share margins, not a letter.
+# Boxes that overlap by less than this fraction of a letter's width share margins, not a letter.
 SHARED_LETTER = 0.6
 
 
 class TextLine(NamedTuple):
-    """A line of text, score 0..1, box in pixels of the image; `turned` if it is upside down there."""
+    """A line of text, its score 0..1 and its box in pixels of the image; `turned`: whether it is upside down there."""
 
     text: str
     score: float
@@ -82,7 +82,7 @@ class PaddleReader:
     """Two verified checkpoints on a device: a line detector and a recogniser."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load both. Raises `WeightsError` if a part is missing, does not fit, or lists no characters."""
+        """Load both checkpoints. Raises `WeightsError` if a part is missing, does not fit, or lists no characters."""
         folder = find_weights(weights, download=False)
         for part in ("det", "rec"):
             if not (Path(folder) / part).is_dir():
@@ -106,11 +106,11 @@ class PaddleReader:
 
     @property
     def version(self) -> str:
-        """Family and content of both parts."""
+        """Family and content of both checkpoints."""
         return f"{self._finder.version}+{self._recogniser.version}"
 
     def read(self, pixels: Pixels) -> list[TextLine]:
-        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` for one that cannot be read."""
+        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` if the image cannot be read."""
         import torch
         from PIL import Image
 
@@ -196,7 +196,7 @@ class RapidReader:
         return f"rapidocr-{self._version}"
 
     def read(self, pixels: Pixels) -> list[TextLine]:
-        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` for one that cannot be read."""
+        """Read the lines of an image (H, W, 3), unordered. Raises `ToolError` if the image cannot be read."""
         picture = _reduced(pixels)
         # The package expects BGR arrays, as OpenCV does.
         self._turned.lines = []
@@ -219,7 +219,7 @@ class RapidReader:
         return crops, classes
 
     def _recognise_lines(self, crops: Any) -> Any:
-        """Run the package's step that reads line crops; drop the flags of crops without a text, as its output does."""
+        """Run the package's step that reads line crops; like its output, drop the flags of crops without a text."""
         read = self._recognise(crops)
         pairs = zip(self._turned.lines, read.txts or (), strict=True)
         self._turned.lines = [flag for flag, text in pairs if text.strip()]
@@ -251,7 +251,7 @@ class _WatchedSession:
         return [self]
 
     def named_modules(self) -> list[tuple[str, _WatchedSession]]:
-        """Return `modules` with an empty name."""
+        """Return the session under an empty name."""
         return [("", self)]
 
     def named_parameters(self, *, recurse: bool = True) -> list[tuple[str, object]]:
@@ -376,7 +376,7 @@ def _without_repeats(lines: Sequence[TextLine]) -> list[TextLine]:
 
 
 def repeated_letters(first: TextLine, second: TextLine) -> int:
-    """Count the first letters of `second` that are the last ones of `first`, which precedes it on its row."""
+    """Count the first letters of `second` that repeat the last ones of `first`, the line before it on its row."""
     a, b = first.box, second.box
     lower = min(a.y1 - a.y0, b.y1 - b.y0)
     shared = min(a.x1, b.x1) - max(a.x0, b.x0)

@@ -68,7 +68,10 @@ class IntrinsicModel:
     """A verified Marigold intrinsic decomposition pipeline on a device."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load the pipeline. Raises `WeightsError` if diffusers or weights are missing, or they predict no albedo."""
+        """Load the pipeline.
+
+        Raises `WeightsError` if diffusers or weights are missing, or if the weights predict no albedo.
+        """
         parts = load_parts(weights, device, pipelines=PIPELINES, schedulers=SCHEDULERS)
         properties = parts.index.get("target_properties") or {}
         names = properties.get("target_names") or []
@@ -137,7 +140,7 @@ DIFFERENT_WEIGHTS = (1.652, -0.653, 4.148)
 # finer than the networks' resolution. The value is an assumption, not measured.
 SAME_LOG_RATIO = 0.25
 SURE_LOG_RATIO = 0.5
-# Range of the log albedos of an image below which the network tells no surfaces apart.
+# Range of the log albedos of an image below which the network does not tell surfaces apart.
 NO_RELIEF = 0.01
 LEGEND = "estimated reflectance, relative: violet dark 0, yellow light 1"
 
@@ -182,7 +185,7 @@ class ReflectanceData(TypedDict):
 
 
 class ReflectanceVerdict(NamedTuple):
-    """Probabilities that the first point is darker, that the second is, and neither; `levels` are log reflectances."""
+    """Probabilities that the first point is darker, the second is, or neither; `levels` are log reflectances."""
 
     first: float
     second: float
@@ -227,7 +230,7 @@ def spots_of(request: Request[ReflectanceArgs]) -> list[Spot]:
 
 
 def clean_image(request: Request[ReflectanceArgs]) -> Pixels:
-    """Return the image without its drawn marks, long side at most 480 px, for which the constants were set."""
+    """Return the image without drawn marks, shrunk to at most 480 px, the size for which the constants were set."""
     return unmarked(request.images[0], request.needs.get("markers", ()), WORK_PX)
 
 
@@ -249,7 +252,7 @@ def evidence_of(
     Returns:
         Evidence with `ReflectanceData` and an overlay. The confidence is the probability that the verdict is right.
     """
-    # If a point may be misplaced, the confidence approaches that of a guess among three.
+    # The confidence approaches that of a guess among three if a point may be misplaced, or if the image is small.
     levels: Sequence[float | None] = (None,) * len(spots)
     certainty, index, chances = 0.3, None, None
     if verdict is not None:
@@ -369,7 +372,7 @@ def _paints(place: int) -> CheckCase:
 
 
 def _stripes(place: int, scale: int, *, transposed: bool) -> CheckCase:
-    """Draw stripes of two paints; the points are in the centre of a dark and a light one, far from the origin."""
+    """Draw stripes of two paints, and ask about the centres of a dark and a light stripe, far from the origin."""
     canvas = np.full((HEIGHT, WIDTH, 3), WALL, np.uint8)
     for number in BAND:
         canvas[:, number * STRIPE : (number + 1) * STRIPE] = LIGHT if number % 2 else DARK

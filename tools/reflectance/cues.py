@@ -31,9 +31,9 @@ COVERED = 0.6
 MIN_SIDE_PX = 25
 # A smaller segment near a point is probably a remnant of a drawn mark; its vote counts a tenth.
 WHOLE_PX = 60
-# Search radius for the segment of a point, and the standard deviation of the distance weight.
+# Radius of the search for a point's segment, and standard deviation of the weight by distance.
 REACH_PX, NEAR_PX = 16, 7.0
-# Standard deviation, in log luminance, of a segment's pixels around the brightness at the point.
+# Standard deviation, in log luminance, of the difference between a segment and a point on it.
 SAME_BRIGHTNESS = 0.25
 # Standard deviation of one paint's chromaticity, in log ratios.
 SPREAD = 0.07
@@ -45,7 +45,7 @@ COLOURFUL = 0.035
 QUANTILES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99)
 # Edges of the bins of log luminance.
 BINS = np.linspace(-8.0, 0.0, 161)
-# A paint is searched for only in this many of the largest segments.
+# The segments of a paint are searched for only among this many of the largest ones.
 MAX_SOURCES = 300
 
 
@@ -111,7 +111,7 @@ def segment(pixels: Pixels) -> Segments:
         flat = np.hypot(across, down).max(axis=2) < EDGE * (0.25 * smooth.max(axis=2) + 12)
         _, regions, facts, _ = cv2.connectedComponentsWithStats(flat.astype(np.uint8), connectivity=4)
         large = np.flatnonzero(facts[1:, cv2.CC_STAT_AREA] >= MIN_SIDE_PX) + 1
-        # Texture consists of edges only: smooth it if too little flat area is left.
+        # Texture consists only of edges, so smooth more until enough of the image is flat.
         if facts[large, cv2.CC_STAT_AREA].sum() >= COVERED * flat.size:
             break
     number = np.full(len(facts), -1, np.int32)
@@ -145,7 +145,7 @@ def colour_spread(segments: Segments) -> float:
 
 
 def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
-    """Return the features for comparing points on the segments `ids` (m), (m, 1 + quantiles).
+    """Return features (m, 1 + quantiles) for comparing points on the segments `ids` (m).
 
     They are the segment's log luminance, then quantiles over all pixels of its paint. A segment's weight is the root of
     its area, reduced with the distance of its chromaticity from the paint's.
@@ -155,7 +155,7 @@ def brightness_of(segments: Segments, ids: npt.NDArray[np.int64]) -> Values:
     squared = ((chroma[ids][:, None, :] - chroma[sources][None, :, :]) ** 2).sum(axis=2)
     weight = np.exp(-0.5 * np.minimum(squared / SPREAD**2, 50.0))
     weight[:, segments.colour[sources].max(axis=1) > CLIPPED] *= 0.1
-    # A segment counts in full for its own paint, added below.
+    # Exclude the segment itself here: it counts in full for its own paint and is added below.
     weight[sources[None, :] == ids[:, None]] = 0.0
     shares = segments.histogram / np.sqrt(segments.area)[:, None]
     pooled = weight @ shares[sources] + shares[ids]
@@ -183,7 +183,10 @@ def log_reflectance(segments: Segments, ids: npt.NDArray[np.int64], weights: Seq
 
 
 def reflectance_map(segments: Segments, weights: Sequence[float]) -> npt.NDArray[np.float32]:
-    """Map relative reflectance 0..1 (h, w): each segment at its paint's level, edges as the nearest segment."""
+    """Return a map (h, w) of relative reflectance 0..1.
+
+    Each segment has the level of its paint; edges have the level of the nearest segment.
+    """
     import cv2
 
     levels = log_reflectance(segments, np.arange(segments.area.size), weights)

@@ -90,7 +90,7 @@ def decide(
     if args.relation in BY_DEPTH:
         certainty *= max(0.0, 2 * depth_sure - 1)
     else:
-        # The confidence drops with every other pair of nearly equal scores that gives another verdict.
+        # The confidence drops if any other pair of objects with nearly equal scores gives another verdict.
         subjects = [
             detection
             for detection in seen
@@ -128,7 +128,7 @@ def depths_of(finding: Finding | None) -> tuple[float, float] | None:
     """
     if finding is None:
         return None
-    # If depth leaves the order undecided, there is no degree either.
+    # If the depth tool leaves the order undecided, the relation has no degree either.
     if finding.data.get("nearer_index", 0) is None:
         return None
     points = finding.data.get("points")
@@ -177,7 +177,7 @@ def report(request: Request[RelationArgs], verdict: RelationVerdict, basis: str)
 
 
 def detection_arguments(args: RelationArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for both objects by name."""
+    """Return the detection tool's arguments, which request both objects by name."""
     return {"names": list(dict.fromkeys((args.subject, args.reference)))}
 
 
@@ -229,7 +229,7 @@ def yes_or_no(finding: Finding, prompt: Prompt) -> str | None:
     return r"(?i)^\W*yes\b" if holds else r"(?i)^\W*no\b"
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {
     "Spatial_Relation": OneCall(
         "relation",

@@ -93,7 +93,11 @@ def _meets(subject: Box, reference: Box) -> float:
 
 
 def _on(subject: Box, reference: Box) -> float:
-    """Return the degree of being above, in a shared column, touching, and with a bottom not below the reference's."""
+    """Return the degree to which the subject is on the reference.
+
+    It is the degree to which the subject is above the reference, shares its columns, touches it, and has a bottom that
+    is not below the reference's.
+    """
     stands = _step(reference.y1 - subject.y1, 0.08 * (reference.y1 - reference.y0))
     over = _step(_columns_shared(subject, reference) - 0.3, 0.1)
     return min(_above(subject, reference), stands, over, _meets(subject, reference))

@@ -36,7 +36,7 @@ def has_rule(prompt: Prompt) -> bool:
 
 
 def tools_asked(routes: Collection[str] | None = None) -> frozenset[str]:
-    """Return the names of the tools that may be called for prompts of some routes; None for all routes.
+    """Return the names of the tools that may be called for prompts of some routes (None: all routes).
 
     A route without a rule adds nothing. An external tool whose rule is asked is included.
     """
@@ -63,10 +63,10 @@ async def ask_specialists(prompt: Prompt, ctx: SolverContext) -> SpecialistAnswe
 
 
 async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> SpecialistAnswer | None:
-    """Return the answer of one rule. Raises as `ask_specialists`."""
+    """Return the answer of one rule. Raises what `ask_specialists` raises."""
 
     async def call(name: str, images: Sequence[str], args: Mapping[str, Json] | Args) -> Finding:
-        """Call a tool, if the rule names it. An oracle's answer ends the rule."""
+        """Call a tool; fail if the rule does not name it. An oracle's answer ends the rule."""
         if name not in entry.rule.tools:
             allowed = ", ".join(entry.rule.tools) or "none"
             raise LookupError(f"the rule for {entry.route!r} asks {name}, and names only {allowed}")

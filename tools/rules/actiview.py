@@ -60,7 +60,7 @@ async def view_plan(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None
     return SpecialistAnswer(json.dumps(plan), location.tool, location.finding, sure=location.sure)
 
 
-# By kind of prompt.
+# Rules by kind of prompt.
 RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": views}
 
 
@@ -93,7 +93,7 @@ async def _find_parts(prompt: Prompt, ctx: RuleContext) -> WantedParts:
         if parts:
             return WantedParts(parts, tool, finding)
     columns, rows = GRIDS[count]
-    # The protocol draws lines between the parts, so saliency gets the grid and ignores them.
+    # The protocol draws lines between the parts; with this grid, saliency ignores these lines.
     finding = await ctx.tool("saliency", [full_image.name], {"columns": columns, "rows": rows})
     salient = [row for row in rows_of(finding, "objects") if (number_of(row, "saliency_0_1") or 0.0) >= STANDS_OUT]
     if not (parts := _holding([box for row in salient if (box := box_of(row))], full_image, count)):

@@ -2,8 +2,8 @@
 
     hybrid run hvsbench --data sample --solver specialist --backend classical
 
-The other questions need one tool, and their rules are next to that tool. Like those rules, these claim no card's
-reliability.
+The other questions need one tool, and their rules are next to that tool. Like those rules, the rules here do not use
+the reliability on a tool's card.
 """
 
 from __future__ import annotations
@@ -36,12 +36,15 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     return await nearest_rank(prompt, ctx, box)
 
 
-# By question type.
+# Rules by question type.
 RULES: Mapping[str, Rule] = {"Q5": more_salient_name, "Q7": rank_of_name}
 
 
 def ranked_thing(text: str) -> str | None:
-    """Return the object whose rank a question asks for: "Which place has the red car among all objects?": "red car"."""
+    """Return the object whose rank a question asks for.
+
+    "Which place has the red car among all objects?" gives "red car".
+    """
     match = re.search(
         r"\b(?:place|rank|ranking|position)\s+(?:has|of|does|is)\s+(?:the|an?)\s+(?P<name>[a-z][a-z' -]*?)\s+"
         r"(?:among|in|have|take|hold|rank|by)\b",

@@ -12,5 +12,5 @@ from collections.abc import Mapping
 from hybrid.tool.rules import Rule
 from tools.rules._shared.options_in_words import one_of
 
-# By kind of question.
+# Rules by kind of question.
 RULES: Mapping[str, Rule] = {"choice": one_of}

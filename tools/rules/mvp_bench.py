@@ -34,7 +34,7 @@ _SUBJECT: Final = re.compile(
     r"(?: in (?:the|this) (?:image|picture|photo|photograph))?(?![\w'’-])",
     re.IGNORECASE,
 )
-# Words behind a noun that still belong to it: "the man | in black holding a gun".
+# Words after a noun that still belong to it: "the man | in black holding a gun".
 _GOES_ON: Final = re.compile(
     r"(?:held|displayed|depicted|shown|captured)\s+(?:by|on|in|an?|the)\b|(?:who|with|or)\b|"
     r"in (?:black|white|red|blue|green|pink|terms|the (?:given context|left|right|middle|image|picture) \w)|"
@@ -63,7 +63,7 @@ async def yes_no(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return None if best is None else say(("yes", "no")[best], "attributes", finding)
 
 
-# By kind of question.
+# Rules by kind of question.
 RULES: Mapping[str, Rule] = {"single": one_of, "yes_no": yes_no}
 
 

@@ -162,7 +162,7 @@ def evidence_of(original: Pixels, seen: Pixels, saliency: SaliencyMap, args: Sal
 
     Args:
         original: the image (H, W, 3), for the overlay.
-        seen: the same without drawn lines, from which the map was computed.
+        seen: the image without drawn lines, from which the map was computed.
         saliency: the map.
         args: the arguments of the call.
         basis: description of the map's source, for the text.
@@ -281,7 +281,7 @@ class SaliencyCues(WeightFree[SaliencyArgs]):
         return evidence_of(request.images[0], seen, object_map(seen), request.args, basis)
 
     def predict_map(self, request: Request[SaliencyArgs]) -> SaliencyMap:
-        """Return the map (h, w) in 0..1 behind the answer; 0 for a picture that shows nothing."""
+        """Return the map (h, w) in 0..1 from which the answer follows; 0 for a picture that shows nothing."""
         seen = without_lines(request.images[0], request.args.columns, request.args.rows)
         values = object_map(seen)
         return values if has_ground(seen) else np.zeros_like(values)
@@ -315,7 +315,10 @@ class AttentionSaliency(Learned[SaliencyArgs, SeenImage, SaliencyMap, Attention]
         return evidence_of(request.images[0], prepared[0], over_regions(prepared[0], output), request.args, basis)
 
     def predict_map(self, request: Request[SaliencyArgs]) -> SaliencyMap:
-        """Return the map (h, w) in 0..1 behind the answer. Raises `ToolError` if the image is too elongated."""
+        """Return the map (h, w) in 0..1 from which the answer follows.
+
+        Raises `ToolError` if the image is too elongated.
+        """
         prepared = self.prepare(request)
         return over_regions(prepared[0], self.compute([prepared])[0])
 

@@ -55,7 +55,7 @@ class Superpixels:
 
 
 def superpixels(pixels: Pixels) -> Superpixels:
-    """Run simple linear iterative clustering (Achanta et al. 2012) on an image (H, W, 3), about 20 along the long side.
+    """Run SLIC (Achanta et al. 2012) on an image (H, W, 3), with about 20 superpixels along the long side.
 
     A cell joins one of the nine clusters around its position in the initial grid; pieces are not reconnected.
     """
@@ -120,7 +120,7 @@ def foreground(parts: Superpixels) -> Values:
     # A weight of zero would mean no edge.
     weights = np.where(linked, np.maximum(unlike - small, 1e-6), 0.0)
     weights[np.ix_(border, border)] = without_detours(weights[np.ix_(border, border)])
-    # The weights are symmetric, and an undirected search would try each edge twice.
+    # A directed search is used: the weights are symmetric, so an undirected search would try each edge twice.
     ways = dijkstra(csr_array(weights))
     spanned = np.exp(-(ways**2) / (2 * COLOUR_SIGMA**2))
     connected = spanned[:, border].sum(axis=1) / np.sqrt(spanned.sum(axis=1))
@@ -149,7 +149,7 @@ def without_detours(weights: Matrix) -> Matrix:
 
 
 def over(parts: Superpixels, values: Values) -> Values:
-    """Average a map of the image, of any size, over each superpixel, shape (h, w) of `labels`."""
+    """Average a map of the image, which may have any size, over each superpixel; return it in the shape of `labels`."""
     import cv2
 
     height, width = parts.labels.shape

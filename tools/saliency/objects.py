@@ -33,7 +33,7 @@ MIN_PIECE = 0.2
 # Largest share of the image for an object's box if a higher threshold makes the box smaller: a box of the full image
 # carries no information.
 MAX_BOX = 0.7
-# Number of thresholds for splitting an object, between its own and its highest value.
+# Number of thresholds for splitting an object, from the one that found it up to its highest value.
 STEPS = 8
 # An object is part of another one if at least this share of its box is inside the box of the other.
 WITHIN = 0.7
@@ -91,9 +91,9 @@ def in_box(values: SaliencyMap, box: Box, size: tuple[int, int]) -> Region:
 
 
 def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
-    """Return the pieces above the lowest threshold at which none fills the image, and that threshold.
+    """Return the pieces above the lowest threshold at which no piece fills the image, and that threshold.
 
-    If one fills the image at every threshold, return the pieces above the lowest threshold.
+    If a piece fills the image at every threshold, return the pieces above the lowest threshold.
     """
     import cv2
 
@@ -111,14 +111,14 @@ def _marked(values: SaliencyMap) -> tuple[list[Mask], float]:
 
 
 def _parted(values: SaliencyMap, mask: Mask, threshold: float) -> list[Mask]:
-    """Return a mask, or its parts grown from the large pieces into which a higher threshold splits it."""
+    """Return the mask or, if a higher threshold splits it into large pieces, the parts grown from these pieces."""
     import cv2
 
     least = MIN_PIECE * int(mask.sum())
     for level in np.linspace(threshold, float(values[mask].max()), STEPS + 1)[1:-1]:
         seeds = _connected(((values > level) & mask).astype(np.uint8), least)
         if len(seeds) > 1:
-            # Cells of the mask that are nearest to each seed.
+            # Assign each cell of the mask to the nearest seed.
             far = [cv2.distanceTransform((~seed).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5) for seed in seeds]
             nearest = np.argmin(np.stack(far), axis=0)
             cells = [mask & (nearest == number) for number in range(len(seeds))]

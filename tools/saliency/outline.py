@@ -19,7 +19,7 @@ Difference = npt.NDArray[np.float32]
 
 # Cells along the long side of a window.
 LOOK_PX: Final = 256
-# Number of windows, each with at most `CLOSER` of the previous one's sides.
+# Number of windows. The sides of each window are at most `CLOSER` times those of the previous one.
 LOOKS: Final = 8
 CLOSER: Final = 0.75
 # Margin around a box, as a share of its sides, and its minimum: one cell of a grid with `CELLS` cells per side.
@@ -33,7 +33,7 @@ RIM: Final = 0.1
 # cells.
 BLUR: Final = 0.012
 LEAST_BLUR: Final = 0.8
-# Minimum share of the object's own difference at which a cell belongs to it.
+# Minimum share of the object's own difference at which a cell belongs to the object.
 BELONGS: Final = 0.45
 # Smallest ratio of the object's difference to the 95th percentile of the differences inside the rim.
 CLEAR: Final = 2.5

@@ -1,7 +1,7 @@
 """The rules of saliency: which box is most salient, the order of objects, and which fixations hit them.
 
-Results on generated images with artificially salient objects say nothing about people's eyes, so no answer here claims
-a card's reliability. Without `--trust` the arbiter treats answers of weight-free backends as guesses.
+Results on generated images with artificially salient objects say nothing about people's eyes, so no answer here uses
+the reliability on a tool's card. Without `--trust` the arbiter treats answers of weight-free backends as guesses.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def number_of_objects(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswe
 
 @asks("saliency")
 async def order_of_boxes(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
-    """Q3: order the boxes from the most to the least salient; it is right only if every pair of neighbours is right."""
+    """Q3: order the boxes from the most to the least salient; the order is right only if all neighbouring pairs are."""
     order, finding = await _ranked_choices(prompt, ctx)
     refuse_tie(finding, range(len(order) - 1))
     certainty = finding.confidence ** (len(order) - 1)
@@ -86,7 +86,7 @@ async def longest_fixation(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer
     return await _most_salient_path(prompt, ctx, spots, MAX_SURE_LENGTH)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {
     "Q1": most_salient_box,
     "Q2": number_of_objects,
@@ -103,7 +103,7 @@ RULES: Mapping[str, Rule] = {
 async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -> tuple[tuple[int, ...], Finding]:
     """Return the indices of the boxes, from the most to the least salient, and the tool output that ranks them.
 
-    Raises `Abstained` if it does not rank exactly these.
+    Raises `Abstained` if the output does not rank exactly these boxes.
     """
     labelled: list[Json] = [
         {"x0": box.x0, "y0": box.y0, "x1": box.x1, "y1": box.y1, "label": str(place)} for place, box in enumerate(boxes)
@@ -117,10 +117,10 @@ async def ranked_boxes(prompt: Prompt, ctx: RuleContext, boxes: Sequence[Box]) -
 
 
 def refuse_tie(finding: Finding, places: Sequence[int]) -> None:
-    """Check that each of these ranks, from 0, differs from the next, and that the first box is salient.
+    """Check that each of these ranks, from 0, is not tied with the next, and that the first box is salient.
 
     Raises:
-        Abstained: two are equal, or the first is not salient.
+        Abstained: two boxes are tied, or the first is not salient.
     """
     values = [number_of(row, "saliency_0_1") or 0.0 for row in rows_of(finding, "objects")]
     pairs = [values[place : place + 2] for place in places if place >= 0]
@@ -166,7 +166,7 @@ async def _ranked_choices(prompt: Prompt, ctx: RuleContext) -> tuple[tuple[int, 
 async def _most_salient_path(
     prompt: Prompt, ctx: RuleContext, paths: Sequence[Scanpath], certainty: float
 ) -> SpecialistAnswer | None:
-    """Choose the path with the highest mean saliency at its fixations; equal ones decide nothing."""
+    """Choose the path with the highest mean saliency at its fixations; a tie decides nothing."""
     boxes = [box for path in paths for box in _around(path, prompt.images[0].image)]
     order, finding = await ranked_boxes(prompt, ctx, boxes)
     saliencies = [number_of(row, "saliency_0_1") for row in rows_of(finding, "objects")]
@@ -181,7 +181,10 @@ async def _most_salient_path(
 
 
 def _around(path: Scanpath, image: StoredImage) -> list[Box]:
-    """Return a box around each fixation, inside the image; if a value exceeds 1, all are pixels, else fractions."""
+    """Return a box around each fixation, inside the image.
+
+    If a coordinate exceeds 1, all of them are pixels, else fractions of the image.
+    """
     fractions = all(0 <= value <= 1 for value in (*path.x, *path.y))
     width, height = (image.width, image.height) if fractions else (1, 1)
     half = max(1.0, GAZE_SHARE * max(image.width, image.height))

@@ -184,7 +184,7 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         return salience(pixels), self.model.prepare(small, target)
 
     def batch_key(self, prepared: ViewedImage) -> Hashable:
-        """Return whether the network is not needed; if it is, every input is a square of one size."""
+        """Return True for free viewing, which needs no network; the inputs of all searches are squares of one size."""
         return prepared[1] is None
 
     def compute(self, prepared: Sequence[ViewedImage]) -> list[SaliencyMap | None]:
@@ -272,7 +272,7 @@ async def scanpath(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     return SpecialistAnswer(answer, "scanpath", finding)
 
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"Q9": scanpath, "Q12": scanpath}
 
 

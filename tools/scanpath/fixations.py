@@ -25,17 +25,17 @@ SCREEN_DEG = (54.0, 35.0)
 # Most probable saccade length, in degrees, and the spread of its logarithm: short saccades are frequent and long ones
 # not rare (Tatler and Vincent 2008).
 AMPLITUDE_DEG, AMPLITUDE_SPREAD = 3.0, 1.2
-# Relative increase in probability of a horizontal saccade over the mean of all directions, and decrease of a vertical
-# one (Foulsham, Kingstone and Underwood 2008).
+# Relative increase of the probability of horizontal saccades over the mean of all directions. The probability of
+# vertical saccades decreases by the same share (Foulsham, Kingstone and Underwood 2008).
 SIDEWAYS = 0.1
 # Spread of the inhibition around a fixation, degrees.
 INHIBITED_DEG = 1.5
 # Share of the inhibition left after one more fixation: a quarter after two, so that eyes return.
 LEAK = 0.5
-# Spread, in degrees, of the area that a fixation makes less interesting, and the factor: eyes scan an area for a while
-# and then move on (Tatler and Vincent 2008).
+# Spread, in degrees, of the area in which a fixation lowers the priority, and the strength of this effect: eyes scan an
+# area for a while and then move on (Tatler and Vincent 2008).
 SATED_DEG, SATED = 6.0, 0.25
-# Standard deviation of a viewer's map around the common one; a seed represents a viewer.
+# Standard deviation of a viewer's map around the map common to all viewers; a seed represents a viewer.
 NOISE = 0.03
 # Mean duration of a fixation on a photograph (Cronin et al. 2020); the spread of its logarithm is set by hand.
 MEAN_MS, DURATION_SPREAD = 298.0, 0.45
@@ -124,7 +124,7 @@ def durations(saliencies: Sequence[float]) -> list[int]:
 
 
 def returns(path: Sequence[Fixation], size: tuple[int, int]) -> list[Return]:
-    """Find the fixations on an image of `size` (H, W) within 2 degrees of one before the previous fixation."""
+    """Find the fixations on an image of `size` (H, W) within 2 degrees of an earlier one, except the previous one."""
     scale = degrees_per_px(size)
     spots = np.array([(fixation.x * size[1], fixation.y * size[0]) for fixation in path]) * scale
     repeats = []

@@ -40,7 +40,8 @@ Mask = npt.NDArray[np.bool_]
 
 # Largest number of corners of the outline in `data`.
 OUTLINE_POINTS = 48
-# Contrast in L*a*b* units at which 63 % of the doubt in a weight-free mask is gone; an assumption, not measured.
+# Contrast, in L*a*b* units, at which the confidence in a weight-free mask is 63 % of its maximum; an assumption, not
+# measured.
 CLEAR_CONTRAST = 25.0
 WEIGHT_FREE_CERTAIN = 0.6
 # Confidence factor for a mask whose outline partly follows the edge of the searched area; an assumption, not measured.
@@ -205,12 +206,12 @@ def outline(mask: Mask) -> list[Json]:
 
 
 def marker_arguments(args: SegmentationArgs) -> Mapping[str, Json] | None:
-    """Return arguments that ask for the points given only by letter."""
+    """Return the markers tool's arguments, which request the points given only by letter."""
     labels = marker_labels((*args.points, *args.away))
     return {"labels": labels, "kind": "point"} if labels else None
 
 
-# Largest offset of an edge of the mask from its shape's; twice this on an image `LARGE` times as large.
+# Largest offset, in px, of an edge of the mask from that of the shape; doubled on an image `LARGE` times as large.
 NEAR_PX = 5.0
 # Largest relative error of a mask's area on a plain shape.
 AREA_OFF = 0.08

@@ -32,23 +32,24 @@ REACH = 0.3
 # Distance, as a share of the sides of the searched area, by which a side that the mask follows is moved outwards.
 WIDER = 0.2
 ROUNDS = 3
-# Share of the mask's extent along a side: if more is on the edge of the searched area, the mask is cut off.
+# A mask is cut off if more than this share of its extent along a side is on the edge of the searched area.
 ALONG = 0.1
 # Largest L*a*b* distance from the colours at the point at which a connected pixel starts as object.
 NEAR_COLOUR = 18.0
-# Radius around a point, as a share of the long side, that starts as object, whatever its colour.
+# Radius around a point, as a share of the long side, within which pixels start as object, whatever their colour.
 AROUND_POINT = 0.035
 # Bins per L*a*b* channel for comparing the colours inside and around a box.
 GROUND_BINS = 12
-# A colour with a smaller share inside the box, by density, starts as background.
+# Pixels of a colour start as background if less than this share of the colour's density is inside the box.
 MIN_LIKELY = 0.4
-# A colour with at least this share inside the box is initially object outside of the box too.
+# Pixels outside the box start as object, too, if at least this share of their colour's density is inside it.
 GOES_ON = 0.75
 # Parts of the mask below this fraction of the largest are specks.
 MIN_SHARE = 0.1
-# Radius around a point, as a share of the long side, that is certainly object; alone it is not an object.
+# Radius around a point, as a share of the long side, within which pixels are certainly object. A mask of hardly more
+# than these pixels is discarded.
 DOT = 0.006
-# Largest L*a*b* distance from the median colour within one colour.
+# Largest L*a*b* distance from the median colour at which a pixel still has that colour.
 ONE_COLOUR = 8.0
 
 Seeds = npt.NDArray[np.uint8]
@@ -83,7 +84,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
     mask_cut = first = view.cut(searched)
     sides = view.sides(mask_cut, searched)
     for _ in range(ROUNDS):
-        # Move some of the edges outwards by `WIDER`, within a window of `size` (h, w).
+        # Move the edges that the mask follows outwards by `WIDER`, within the window.
         far = _grown(searched, WIDER, (0, 0, view.size[1], view.size[0]))
         x_min, y_min, x_max, y_max = (far[k] if sides[k] else searched[k] for k in range(4))
         wider = x_min, y_min, x_max, y_max
@@ -92,7 +93,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
         searched, mask_cut = wider, view.cut(wider)
         sides = view.sides(mask_cut, searched)
     cut_off = any(sides)
-    # A mask that never ends is the background, so the first mask is closer to the request.
+    # If the mask still follows an edge, it is probably background, so the first mask is closer to the request.
     first = first if cut_off else mask_cut
     mask = np.zeros((height, width), bool)
     import cv2
@@ -105,7 +106,7 @@ def cut_out(pixels: Pixels, box: Box | None, on: Sequence[Spot] = (), off: Seque
 
 
 class _View:
-    """A shrunk window of the image, with the prompt in its pixels; `ends`: sides at which the image ends, too."""
+    """A shrunk window of the image, with the prompt in its pixels; `ends`: the sides that are sides of the image."""
 
     def __init__(
         self,
@@ -233,7 +234,7 @@ class _View:
         count, parts = cv2.connectedComponents(clean)
         shares = np.bincount(parts[inside], minlength=count)
         shares[0] = 0
-        # A part that only begins in the box is a neighbour.
+        # A part with only a small area inside the box belongs to a neighbouring object.
         goes_on = np.isin(parts, np.flatnonzero(shares >= max(1.0, MIN_SHARE * inside.sum())))
         return unlike | goes_on
 

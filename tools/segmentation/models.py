@@ -115,7 +115,7 @@ class ByPlace:
         def run(values: Any, members: Sequence[int]) -> list[MaskOutput]:
             group = [prepared[place] for place in members]
             encoded = self._checkpoint.model.get_image_embeddings(values)
-            # Prompts of one form have the same number of points and masks, and all or none have a box.
+            # Prompts of one form have equal numbers of points and masks, and either all or none of them have a box.
             forms = [
                 (item.several, *sorted((name, shape(part)) for name, part in item.prompt.items())) for item in group
             ]
@@ -240,10 +240,10 @@ class Sam3:
     """SAM 3 as published: words go to its detector, points and boxes to its tracker."""
 
     def __init__(self, weights: str, device: str) -> None:
-        """Load both. Raises `WeightsError` if the weights are missing, unsuitable or of another family."""
+        """Load both networks. Raises `WeightsError` if the weights are missing, unsuitable or of another family."""
         self._words = ByConcept(weights, device)
         self._places = ByPlace(weights, device, "Sam3Tracker", BOTH)
-        # The file has one encoder for both.
+        # The file has one image encoder for the detector and the tracker.
         self._places.see_through(self._words.encoder)
         self.version = self._words.version
 

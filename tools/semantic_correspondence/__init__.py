@@ -94,10 +94,10 @@ class FeatureMatch(NamedTuple):
 
 
 def read_spots(request: Request[SemanticArgs]) -> tuple[Spot | None, list[Spot]]:
-    """Return the reference in image 1, None if not found, and the candidates in image 2, fewer than two if not found.
+    """Return the reference in image 1 (None if not found) and the candidates in image 2 (maybe fewer than two).
 
     Raises:
-        ToolError: there is only one candidate, or a point is outside the image or its letter is not drawn.
+        ToolError: the arguments give only 1 candidate, a point outside the image, or a letter that no drawn point has.
     """
     first, second = request.images[0].shape, request.images[1].shape
     findings = request.needs.get("markers", ())
@@ -243,7 +243,7 @@ def report(
 
 
 def marker_arguments(args: SemanticArgs) -> Mapping[str, Json]:
-    """Return arguments that ask for the reference and the given letters."""
+    """Return the markers tool's arguments, which request the reference and the given letters."""
     return {"labels": list(dict.fromkeys((*args.labels, REFERENCE))), "kind": "point"}
 
 
@@ -261,7 +261,7 @@ SERIES = CheckSeries("the same pattern moved, turned and in another light", 10)
 
 
 def _centres(rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Draw one position (x, y) in each quarter of the plan."""
+    """Choose one random position (x, y) in each quarter of the plan."""
     shifts = rng.uniform(-24, 24, (4, 2))
     return [
         (WIDTH * (0.25 + 0.5 * (n % 2)) + dx, HEIGHT * (0.25 + 0.5 * (n // 2)) + dy)

@@ -20,10 +20,10 @@ from tools._shared.diffusers_parts import has_index, load_parts
 from tools._shared.reading import check_elongation
 
 PIPELINES = ("StableDiffusionPipeline",)
-# The paper's scheduler adds the noise, whichever one the checkpoint generates with.
+# The paper's scheduler adds the noise, whichever scheduler the checkpoint uses for generation.
 SCHEDULERS = ("DDIMScheduler",)
 STEP = 261
-# Number of upsampling blocks to run: the paper's index 1 counts from 0.
+# Number of upsampling blocks to run: the paper's index 1, counted from 0, is the second block.
 BLOCKS = 2
 DRAWS = 8
 PROMPT = "a photo of a {thing}"
@@ -51,7 +51,10 @@ class DiffusionFeatures:
         self.version = f"dift@{parts.sha256[:12]}"
 
     def prepare(self, pixels: Pixels, *, thing: str = "", seed: int = 0) -> FeatureInput:
-        """Prepare as `DenseFeatures.prepare`; `thing` completes "a photo of a ...", `seed` seeds the noise."""
+        """Prepare an image like `DenseFeatures.prepare`.
+
+        `thing` completes the prompt "a photo of a ...", and `seed` seeds the noise.
+        """
         import torch
 
         check_elongation("semantic_correspondence", pixels, MAX_ELONGATION)
@@ -65,7 +68,10 @@ class DiffusionFeatures:
         return FeatureInput(values, (pixels.shape[0], pixels.shape[1]), thing, seed)
 
     def predict(self, images: Sequence[FeatureInput]) -> list[FeatureGrid]:
-        """Compute as `DenseFeatures.predict`: one pass per image for its eight samples; prompts are encoded once."""
+        """Compute features like `DenseFeatures.predict`.
+
+        Each image takes one pass for its eight samples; prompts are encoded once.
+        """
         import torch
 
         # Embeddings (1, tokens, C) by object name; without a name, of an empty prompt.

@@ -39,7 +39,7 @@ TIE = 1e-6
 GRAIN_TIE = 0.05
 # Images are copies if their versions reduced to COPY_PX differ by at most COPY_LEVELS grey levels on average.
 COPY_PX, COPY_LEVELS = 32, 4.0
-# Gap of similarity at which 63 % of the doubt is gone; an assumption, not measured.
+# Gap of similarity at which the confidence has gained 63 % of its range; an assumption, not measured.
 SURE_GAP = 0.3
 # Highest confidences. Colour statistics say little about perceived similarity; neither backend was measured on labelled
 # pairs.

@@ -44,7 +44,7 @@ class FeatureDescription(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """The network's output for an image: the full image (C), the patches (n, C), and those of the style layers."""
+    """The network's features of an image (C), of its patches (n, C), and of its patches in each style layer."""
 
     whole: Array
     patches: Array

@@ -1,9 +1,9 @@
 """Paths named in a data set: no path may lead out of the data set's folder, and only regular files are read.
 
-    content = read_inside(folder, row.text("image"), row.where)
+    content = read_located(folder, row.text("image"), row.where)
 
 A data set is not trusted: a name in it may be absolute, contain `..`, a drive, a URL or a NUL, or be a link out of the
-folder. A file of the data set may be a pipe without a writer. Every such name is a `DataError` with the reason.
+folder. A file of the data set may be a pipe without a writer. Every such name raises a `DataError` with the reason.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_located(folder: Path, name: str, location: str, below: Sequence[str] = 
         raise DataError(f"{location}: {name!r:.80} is {reason}, not a file inside {folder}")
     path = located(folder, name, below)
     if path is None:
-        # `Path.is_file` raises for a name that is too long.
+        # `os.path.isfile` is used, because `Path.is_file` raises for a name that is too long.
         leads_out = ".." not in Path(name).parts and any(os.path.isfile(folder / base / name) for base in below)
         reason = ": it is a link to a file outside the folder, which is not followed" if leads_out else ""
         raise DataError(f"{location}: no file {name!r:.120} inside {folder}{reason}")

@@ -25,16 +25,16 @@ from hybrid.core.types import LETTERS, BrokenQuestion, Question, StoredImage
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-# Maximum number of rows; no table here has as many. A damaged file may claim any number.
+# Maximum number of rows; no supported table has as many. A damaged file may claim any number.
 MAX_ROWS = 10_000_000
-# Maximum declared bytes of a row group after decompression. Arrow decompresses a group in memory, where 50 kB may
-# become gigabytes.
+# Maximum size of a row group after decompression, in bytes, as the file declares it. Arrow decompresses a group in
+# memory, where 50 kB may become gigabytes.
 MAX_GROUP_BYTES = 4 * 2**30
 
-# Maximum characters of one text, far more than any question or answer has.
+# Maximum number of characters in one text, far more than any question or answer has.
 MAX_TEXT = 200_000
 
-# Number of rows whose pictures are stored in advance.
+# Maximum number of rows whose pictures are stored in advance.
 MAX_AHEAD = 16
 # Number of threads; more would multiply the memory for a large picture.
 STORING_THREADS = 2
@@ -70,7 +70,7 @@ class DataRow:
         return checked_text(value, f"{self.where}, column {column}")
 
     def texts(self, column: str) -> tuple[str, ...]:
-        """Return a list of at least two strings, and at most as many as there are letters."""
+        """Return a list of strings: at least two, and at most as many as there are letters."""
         value = self.cell(column)
         location = f"{self.where}, column {column}"
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
@@ -236,7 +236,7 @@ def opened(folder: Path, path: Path, columns: Sequence[str] = ()) -> Iterator[pq
 
 
 def check_one(paths: Iterable[Path], check: Callable[[Path], object]) -> None:
-    """Raise the first file's `DataError` if `check` rejects every file: then nothing can be asked."""
+    """Raise the first file's `DataError` if `check` rejects every file, because then there is nothing to ask."""
     first: DataError | None = None
     for path in paths:
         try:
@@ -271,12 +271,13 @@ def rows(folder: Path, path: Path, columns: Sequence[str], groups: Container[int
             if read < count:
                 yield from read_group(file, group, file.schema_arrow.names, path, row_count)[read:]
             row_count += count
-            # Arrow reads full pages, often all pictures of a row group, and would keep that memory for the next one.
+            # Arrow reads full pages, often all pictures of a row group, and would keep that memory for the next row
+            # group.
             pa.default_memory_pool().release_unused()
 
 
 def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[str]) -> Iterator[DataRow]:
-    """Yield the rows while threads decode and store the images of the next ones.
+    """Yield the rows while threads decode and store the images of the next rows.
 
     The number of rows stored in advance is at most the number of rows used so far, and at most `MAX_AHEAD`. So a run
     with a small limit stores few images that it does not need.

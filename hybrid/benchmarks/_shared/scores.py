@@ -42,7 +42,7 @@ def score_reply(
     strict: Callable[[str], Parsed[str] | Parsed[YesNo]],
     official: Callable[[str], str | None],
 ) -> Score:
-    """Score whether a reply gives the answer `right`, read by hybrid's parser or by the authors' rule, as chosen.
+    """Score whether a reply gives the answer `right`; `options` select hybrid's parser or the authors' rule.
 
     A reply without a readable answer has the score that `unanswered` defines from `chance`. It counts as unparsed,
     except that an abstention or a fault without any text keeps its outcome.

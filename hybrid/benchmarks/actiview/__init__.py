@@ -48,7 +48,7 @@ from hybrid.core.types import (
     Score,
 )
 
-# Matches the end of a reply that declines to answer, which the form without guessing allows.
+# Matches the end of a reply that declines to answer, which the mode `commonsense` allows.
 DECLINED = re.compile(r"\bnone\b[^\w]*$", re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ ACCURACY = re.compile(r"^(accuracy|model_avg)")
 
 
 class ActiView(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark ActiView; its protocol is described in the module's docstring."""
 
     def _settings(self, source: Source) -> Settings:
         return read_settings(self.card.resolve_settings(source.settings))
@@ -88,7 +88,7 @@ class ActiView(Benchmark):
         return await drive(dialogue_of(question, self.texts), ask)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
-        """Score the answer and record what was shown for it.
+        """Score the answer, and record which parts of the picture the dialogue showed.
 
         A question counts as failed if one of its requests failed.
         """
@@ -111,7 +111,7 @@ class ActiView(Benchmark):
             )
             for exchange in answers
         ]
-        # Prefer a wrong answer to a view without an answer, whatever the latter scores.
+        # Prefer a view with a wrong answer to a view without an answer, even if the latter scores more.
         best = max(judged, key=lambda score: (score.answer is not None, score.correct or 0.0))
         if question.protocol["mode"] == "commonsense":
             declined = best.answer is None and DECLINED.search(answers[-1].reply.text) is not None
@@ -129,7 +129,10 @@ class ActiView(Benchmark):
         return replace(score, values=values)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute accuracies, recalls and numbers of views; names of accuracies state additional information used."""
+        """Compute accuracies, recalls and numbers of views.
+
+        The names of accuracies state which additional information was used.
+        """
         metrics = super().summarise(scores)
         used = next((key for key in USED if any(key in score.values for score in present(scores))), None)
         if used is None:

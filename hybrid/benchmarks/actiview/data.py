@@ -114,7 +114,7 @@ def entries(source: Source, settings: Settings) -> tuple[Entry, ...]:
 
 
 def clue_views(flags: Sequence[object]) -> tuple[int, ...]:
-    """Return the views with clues by `contains_bbox`: those whose flag is not "no"; if all are "no", all views."""
+    """Return the views with clues: those whose `contains_bbox` flag is not "no", or all views if all flags are "no"."""
     marked = tuple(number for number, flag in enumerate(flags, 1) if flag != "no")
     return marked or tuple(range(1, len(flags) + 1))
 

@@ -49,7 +49,7 @@ Blocks = Generator[Prompt, Reply, list[Block]]
 
 
 async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
-    """Put each prompt to the solver and send the dialogue its reply."""
+    """Put each prompt of a dialogue to the solver, and send each reply to the dialogue."""
     exchanges: list[Exchange] = []
     prompt: Prompt | None = next(steps)
     while prompt is not None:
@@ -60,7 +60,7 @@ async def drive(steps: Steps, ask: Ask) -> tuple[Exchange, ...]:
 
 
 def retrace(steps: Steps, replies: Sequence[Reply]) -> Trail | None:
-    """Return the result for recorded replies; None if the dialogue has another number of prompts."""
+    """Return the course of the dialogue for recorded replies; None if there are more or fewer replies than prompts."""
     next(steps)
     for number, reply in enumerate(replies, 1):
         prompt, trail = _send(steps, reply)
@@ -101,7 +101,7 @@ class Script:
 
     @property
     def start(self) -> int:
-        """The first part of the modes single and shift."""
+        """Number of the part that the modes single and shift show first."""
         return cast(int, self.question.protocol["start"])
 
     @property
@@ -110,11 +110,11 @@ class Script:
         return str(self.question.protocol["images"])
 
     def full_image(self, *, lined: bool = False) -> list[Block]:
-        """Return the small full image after its name, optionally with dividing lines."""
+        """Return a label and the small full image, optionally with dividing lines."""
         return [self.texts["whole"], self.question.images[lined]]
 
     def parts(self, *numbers: int) -> list[Block]:
-        """Return parts, each after its number and position."""
+        """Return the parts with these numbers, each preceded by its number and position in words."""
         blocks: list[Block] = []
         for number in numbers:
             text = self.texts["part"].format(number=number, place=place(number, self.splits))
@@ -122,7 +122,7 @@ class Script:
         return blocks
 
     def prompt(self, name: str, kind: Kind, blocks: Sequence[Block], **fields: object) -> Prompt:
-        """Insert the blocks at the marker of a text; the pictures are named `img:1`, `img:2`, ..."""
+        """Return a prompt from a text with the blocks at its marker; pictures are named `img:1`, `img:2`, ..."""
         options = "; ".join(f"{LETTERS[k]}. {choice}" for k, choice in enumerate(self.question.choices))
         fields_known = {
             "question": self.question.text,
@@ -144,7 +144,7 @@ class Script:
         return Prompt(tuple(parts), kind, choices, route=kind.value)
 
     def views(self, numbers: Sequence[int], *, with_whole: bool) -> Blocks:
-        """Return parts in the form of the settings; may first ask for descriptions of all parts but the last."""
+        """Return parts in the form that was set; may first ask for descriptions of all parts but the last."""
         if self.form == "concat" and numbers:
             if len(numbers) == 1:
                 return self.parts(numbers[0])

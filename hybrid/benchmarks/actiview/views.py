@@ -100,7 +100,7 @@ def turn(start: int, splits: int) -> tuple[int, ...]:
 
 
 def stitched_orders(mode: str, start: int | None, choose: bool) -> tuple[tuple[int, ...], ...]:
-    """List every row of parts, two or more of the four, that a dialogue can show."""
+    """List every choice of two or more of the four parts that a dialogue can show side by side, in order."""
     if mode == "zoom":
         return tuple(row for count in (2, 3, 4) for row in combinations(range(1, 5), count))
     if start is None:

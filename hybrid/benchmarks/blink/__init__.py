@@ -51,7 +51,7 @@ COLUMNS = ("idx", "prompt", "choices", "answer", IMAGE_COLUMNS[0])
 
 
 class Blink(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark BLINK; its protocol is described in the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the tasks with a parquet file of the split in the folder."""
@@ -76,7 +76,7 @@ class Blink(Benchmark):
         return tuple(f"{task}/{split}-*.parquet" for task in tasks or TASKS)
 
     def questions(self, source: Source) -> Iterator[Question | BrokenQuestion]:
-        """Yield the rows of the chosen tasks' files; a file that cannot be opened is one broken question."""
+        """Yield the rows of the chosen tasks' files; a file that cannot be opened becomes one broken question."""
         settings = self.card.resolve_settings(source.settings)
         seen: set[str] = set()
 
@@ -108,21 +108,21 @@ class Blink(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Compare the answer with the stored string: "(C) Point C" is not "(C)", and "(Z)" is not an answer."""
+        """Compare the stored string with the right answer: "(C) Point C" is not "(C)", and "(Z)" is not an answer."""
         is_valid = stored[:3] in OFFERABLE or stored[:3] in _offered_letters(len(question.choices))
         letter = stored[1:2] if is_valid else None
         right = stored == question.target
         return score_kept(question, letter, right=right, chance=1 / len(question.choices), options=options)
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Read the repository's folder `saved_outputs/MODEL`, or one of its files."""
+        """Read the folder `saved_outputs/MODEL` of BLINK's repository, or one of its files."""
         recorded = read_outputs(path)
         if recorded is None:
             return None
         return tuple((_foreign_question(row, str(row.task)), Prediction(row.reply, row.stored)) for row in recorded)
 
     def recordings(self, path: Path) -> tuple[PredictedRow, ...] | None:
-        """Read a file of the repository's `saved_outputs/MODEL`, including its test rows."""
+        """Read a file of the folder `saved_outputs/MODEL` of BLINK's repository, including its test rows."""
         return tuple(rows_of(path, splits)) if (splits := splits_of(path)) else None
 
     def question_from_row(self, row: PredictedRow) -> Question:
@@ -147,7 +147,7 @@ BENCHMARK = Blink()
 
 
 def analyze_answer(text: str, choices: int) -> str | None:
-    """Extract a letter by the official rule (`eval/test_benchmark.py`), without its call to GPT-3.5, or return None.
+    """Extract a letter by the official rule (`eval/test_benchmark.py`), without its call to GPT-3.5; else None.
 
     A bare letter or "(X)" is accepted. Otherwise the rule takes the "(X)" among the tokens of the full reply, or of its
     last paragraph, if exactly one such token occurs there. Tokens are split at white space, so "(A)." and "**(A)**" do
@@ -195,7 +195,7 @@ def _groups(task: str, images: int | None) -> Mapping[str, str]:
 
 
 def _foreign_question(row: PredictedRow, task: str) -> Question:
-    """Make the question of a row with its id and its answer in BLINK's form.
+    """Make the question of a row, with id and answer in BLINK's form.
 
     Raises `DataError` for an answer of another form.
     """

@@ -37,7 +37,7 @@ class Restyle:
     # Outer radius of the ring in pixels of the resized picture.
     radius_px: int | None = None
     color: Color | None = None
-    # Height of the picture; its width follows.
+    # Height of the resized picture; the width keeps the aspect ratio.
     height_px: int | None = None
 
 
@@ -93,7 +93,8 @@ def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")
-    # `kept_px` is 0: inside a ring, only pixels without the ring's colour are kept, and BLINK's rings contain none.
+    # `kept_px` is 0: inside a ring, only pixels without the ring's colour are kept, and BLINK's rings contain no such
+    # pixels.
     return UnmarkedImage(remove_marks(pixels, Marks(located.points), BLEEDS_PX, BLEEDS_PX, 0.0), marks)
 
 

@@ -67,7 +67,7 @@ class SampleRow:
 
 
 def letter(task: str, index: int, seed: int, purpose: Purpose = "sample") -> int:
-    """Return the index of the right choice of row `index` (from 0), for a purpose (`seeds.py`).
+    """Return the index of the right choice of row `index` (from 0); each `purpose` has its own answers (`seeds.py`).
 
     The rows form blocks of as many rows as the task has choices; each block contains every letter once, in an
     independent order. Raises `UsageError` like `item`.

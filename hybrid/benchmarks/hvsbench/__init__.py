@@ -69,7 +69,7 @@ from hybrid.core.types import (
     Score,
 )
 
-# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): the score of an abstention there.
+# Accuracy of a random guess at Q2, drawn from the true counts (Table 3): the score of an abstention on Q2.
 CHANCE_COUNT: Final = 0.1909
 
 # The key in `texts.toml` of the text for each field (appendix E); the two fields of scanpaths share `fixation`.
@@ -77,7 +77,7 @@ HINTS: Final = {"prominence": "salient", "subitizing": "salient", "prioritizing"
 
 
 class HVSBench(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark HVSBench; its protocol is described in the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the question types in the data. Raises `DataError` if there is no file or no type."""

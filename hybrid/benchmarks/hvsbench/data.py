@@ -36,7 +36,7 @@ MIN_TRUE_FIXATIONS: Final = 2
 
 @dataclass(frozen=True)
 class Subject:
-    """All human scanpaths of one image and one task, over every row that shows it."""
+    """All human scanpaths of one image and one task, from every row that shows the image."""
 
     image: str
     paths: tuple[Scanpath, ...]

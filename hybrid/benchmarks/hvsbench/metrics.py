@@ -50,7 +50,7 @@ class Rules:
 
     # Width and height in pixels; HAT resizes the images of COCO-Search18 and COCO-FreeView to this size.
     screen: tuple[int, int] = (512, 320)
-    # Number of fixations of a prediction that count.
+    # Number of fixations to which a prediction is cut.
     crop: int = CROP
     # Whether human paths are cut too, as in one loader of HAT; the paper cuts only predictions.
     crop_truth: bool = False
@@ -59,7 +59,7 @@ class Rules:
 def compare(path: Scanpath, humans: Sequence[Scanpath], rules: Rules) -> dict[str, float]:
     """Return the mean similarity of a predicted path to the human paths, by dimension.
 
-    A similarity is at most 1 and may be negative.
+    The similarity in a dimension is at most 1 and may be negative.
 
     A predicted point outside the image counts as the nearest point inside.
     """

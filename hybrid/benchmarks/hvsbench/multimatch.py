@@ -33,8 +33,8 @@ Codes = NDArray[np.uint8]
 # Columns of a result, in order; the package calls the first column `vector`.
 DIMENSIONS: Final = ("shape", "direction", "length", "position", "duration")
 
-# With fewer fixations the measure is undefined: the package returns NaN, and this module raises an error. A protocol
-# for such paths must define padding.
+# For paths with fewer fixations the measure is undefined: the package returns NaN, and this module raises an error. A
+# protocol with such paths must define how to pad them.
 MIN_FIXATIONS: Final = 3
 
 # Bits that mark the cheapest predecessors of a pair of saccades; several bits are set for a tie.
@@ -44,7 +44,7 @@ _TIED: Final = np.array([bits.bit_count() > 1 for bits in range(8)])
 
 # Number of pairs of saccades that are processed together, so that their data fit a processor's cache.
 _CHUNK_CELLS: Final = 1 << 17
-# Cost of an additional batch, as a number of padding pairs of saccades.
+# Cost of an additional batch, expressed as the number of padding pairs of saccades that take the same time.
 _BATCH_CELLS: Final = 1 << 14
 # Alignments per call of SciPy; the time of a call has a constant part and a part proportional to the square of their
 # number.
@@ -136,7 +136,7 @@ def _saccades(paths: Sequence[Floats]) -> _Saccades:
 
 
 def _batches(rows: Ints, columns: Ints) -> Iterator[Ints]:
-    """Yield batches of indices of pairs to compare together: similar numbers of saccades, limited in size."""
+    """Yield batches of pairs (as indices) to compare together: similar in numbers of saccades, limited in size."""
     order = np.lexsort((columns, rows))
     shapes = np.stack([rows[order], columns[order]])
     changes = np.flatnonzero(np.diff(shapes, axis=1).any(axis=0)) + 1
@@ -193,8 +193,8 @@ def _cheapest(distances: Floats) -> Codes:
     below, so it is on no path to a real pair. The code at (0, 0) is 0.
     """
     rows, columns, pairs = distances.shape
-    # One additional row and column, which are impassable. Pairs of saccades with the same i + j are independent of each
-    # other, and are equally spaced in memory.
+    # The arrays have one additional row and column, which are impassable. Pairs of saccades with the same i + j are
+    # independent of each other, and are equally spaced in memory.
     cost = np.full((rows + 1, columns + 1, pairs), np.inf)
     best = np.full((rows, columns, pairs), np.nan)
     cost[1, 1] = 0.0
@@ -272,7 +272,7 @@ def _as_scipy(distances: Floats) -> Codes:
 
 @lru_cache(maxsize=256)
 def _graph(rows: int, columns: int) -> tuple[Ints, Ints]:
-    """Return the steps from every saccade pair: their targets, and the end of each pair's steps in that list."""
+    """Return the steps from every saccade pair: the list of targets, and where each pair's targets end in the list."""
     node = np.arange(rows * columns).reshape(rows, columns)
     ends = ((node[:, :-1], node[:, 1:]), (node[:-1], node[1:]), (node[:-1, :-1], node[1:, 1:]))
     starts, stops = (np.concatenate([pair[side].ravel() for pair in ends]) for side in (0, 1))

@@ -121,7 +121,7 @@ def _order(rng: np.random.Generator, answer: int) -> SceneQuestion:
 
 
 def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
-    """Ask which of two is more salient, by their names or by their boxes."""
+    """Ask which of two objects is more salient; the options are their names or their boxes."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     low, high = sorted(int(rank) for rank in rng.permutation(len(scene.objects))[:2])
     pair = [scene.objects[rank] for rank in ((low, high) if answer == 0 else (high, low))]
@@ -133,7 +133,7 @@ def _more_salient(rng: np.random.Generator, answer: int, *, by_name: bool) -> Sc
 
 
 def _rank(rng: np.random.Generator, answer: int, *, by_name: bool) -> SceneQuestion:
-    """Ask for the rank of one object, by its name or by its box."""
+    """Ask for the rank of an object that is given by its name or by its box."""
     scene = pop_out(rng, int(rng.integers(3, 6)))
     item = scene.objects[answer]
     what = item.name if by_name else f"object in the box {_box(item.box)}"

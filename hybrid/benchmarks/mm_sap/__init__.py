@@ -37,7 +37,7 @@ from hybrid.core.types import LETTERS, Ask, BrokenQuestion, Exchange, Kind, Metr
 
 
 class MmSap(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark MM-SAP; its protocol is described in the module's docstring."""
 
     searches_subfolders = True
 
@@ -55,7 +55,7 @@ class MmSap(Benchmark):
                 try:
                     present.add(set_of(path, folder, row, columns))
                 except DataError:
-                    # Blame the table only if no earlier row named a set.
+                    # Reject the table only if its first row names no set.
                     if not number:
                         raise
                 if not columns.set:
@@ -105,7 +105,7 @@ class MmSap(Benchmark):
                     yield lost(name, source.folder, str(path), error)
 
     async def dialogue(self, question: Question, ask: Ask) -> tuple[Exchange, ...]:
-        """Ask with five options; if either parse reads a refusal, ask once more with the other four."""
+        """Ask with five options; if either parser reads a refusal, ask once more with the other four."""
         with_prompt = question.protocol["refusal_prompt"] is True
         first = self._prompt(question, question.choices, "refusal" if with_prompt else "plain")
         reply = await ask(first)
@@ -160,7 +160,7 @@ class MmSap(Benchmark):
         return (*(metric for metric in metrics if SHUFFLED not in metric.name), *spreads(metrics))
 
     def oracle(self, question: Question, prompt: Prompt) -> str:
-        """Return the letter and text of the right choice, or say that the image does not show it."""
+        """Return the letter and text of the right choice, or say that the image does not show what is asked."""
         correct = _correct(question)
         if correct is None:
             return "The image does not show what the question asks for."
@@ -168,7 +168,7 @@ class MmSap(Benchmark):
         return f"The evidence favours ({LETTERS[prompt.choices.index(text)]}) {text}."
 
     def oracle_answer(self, question: Question, prompt: Prompt) -> str | None:
-        """Return the line with the right letter, which is that of the refusal if the image does not show it."""
+        """Return the line with the right letter: the refusal's letter if the image does not show what is asked."""
         correct = _correct(question)
         text = question.choices[_refusal(question) if correct is None else correct]
         return f"Answer: ({LETTERS[prompt.choices.index(text)]})" if text in prompt.choices else None

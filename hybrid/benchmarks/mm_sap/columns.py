@@ -38,7 +38,7 @@ class SetColumns:
     options: tuple[str, ...]
     answer: str
     image: str
-    # The column is empty if the table does not have it.
+    # Each of the following names is empty if the table has no such column.
     type: str
     refusal: str
     set: str
@@ -72,7 +72,7 @@ def resolve(column_names: Sequence[str], location: str) -> SetColumns:
 
 
 def origin_of(answers: Sequence[object], location: str) -> int | None:
-    """Return whether numeric answers count from 0 or from 1; None if there are none.
+    """Return whether numeric answers count from 0 or from 1; None if no answer is numeric.
 
     Raises `DataError` if the numbers in a table contain neither a 0 nor a 5, or contain both.
     """
@@ -88,7 +88,7 @@ def origin_of(answers: Sequence[object], location: str) -> int | None:
 
 
 def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
-    """Return the set from the table's column, else from the name of file or folders. Raises `DataError` if unknown."""
+    """Return the set named by the table's column, else by the path of the file. Raises `DataError` if unknown."""
     set_name = str(row.cell(columns.set) or "") if columns.set else ""
     for text in (set_name, str(path.relative_to(folder))):
         if name := set_in(text):

@@ -51,7 +51,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 def variants_of(
     identity: str, name: str, row: DataRow, columns: SetColumns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
-    """Make a question in each of its orders. Raises `DataError` for an unusable row."""
+    """Make one question for each order of its options. Raises `DataError` for an unusable row."""
     text = row.text(columns.question)
     options = options_of(row, columns)
     refusal = refusal_of(row, columns, options)

@@ -36,7 +36,7 @@ LEVEL: Mapping[str, Sequence[str]] = FACTS["level"]
 
 @dataclass(frozen=True, eq=False)
 class SetQuestion:
-    """A question, its picture (H, W, 3), four options in addition to the refusal; `right` is one of them, or None."""
+    """A question, its picture (H, W, 3), and four options besides the refusal; `right` is one of these or None."""
 
     question: str
     type: str

@@ -43,7 +43,7 @@ YES_NO = ("yes", "no")
 
 
 class MvpBench(Benchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark MVP-Bench; its protocol is described in the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
         """Return the tasks of `all_questions.json`. Raises `DataError` if the folder has no such file."""
@@ -71,7 +71,8 @@ class MvpBench(Benchmark):
         for folder in () if source.for_predictions else sorted({row.image.split("/")[0] for row in rows}):
             if not any((_root(source) / base / folder).is_dir() for base in BELOW):
                 raise DataError(f"{_root(source)} has no folder Images/{folder}. {GATED}")
-        # Rows with the same pair and text, such as the two of a yes/no question, share the number of the first of them.
+        # Rows with the same pair and text, such as the two rows of a yes/no question, share the number of the first of
+        # them.
         first: dict[tuple[int, str], str] = {}
         keys = {row.id: first.setdefault((row.pair, row.text), str(row.number)) for row in rows}
         prefix = f"{self.texts['visual_commonsense']}\n" if self._setting(source, "commonsense") == "on" else ""
@@ -90,7 +91,7 @@ class MvpBench(Benchmark):
         return "both" if key == "mcq" and source.for_predictions else value
 
     def _rows(self, source: Source) -> QuestionFile:
-        """Return the rows of the chosen tasks and settings: by pair, in the order of the file; rotations in order.
+        """Return the rows of the chosen tasks and settings, pair by pair as in the file, with rotations in order.
 
         Without a usable file of rotations, the multiple choice of the chosen tasks is missing, and the rest is asked.
         """
@@ -141,7 +142,7 @@ class MvpBench(Benchmark):
         )
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Apply the authors' rules to their saved reply; replies that only their judge could read have no answer.
+        """Apply the authors' rules to a saved reply; replies that only their judge could read have no answer.
 
         Raises:
             UsageError: the question has no answer because the predictions were read without the data.
@@ -152,11 +153,11 @@ class MvpBench(Benchmark):
         )
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
-        """Compute qAcc, aAcc, iAcc, mAcc, circular, vanilla, first_rotation and pAcc, as far as there are units."""
+        """Compute qAcc, aAcc, iAcc, mAcc, circular, vanilla, first_rotation and pAcc, if there are units for them."""
         return tuple(ratios(self.card.metrics, tuple(with_runs(scores)), {"category": CATEGORIES}))
 
     def predictions(self, path: Path) -> tuple[tuple[Question, Prediction], ...] | None:
-        """Read the repository's `MODEL.jsonl` or `mcq_MODEL.jsonl`, or a folder with these two files of one model.
+        """Read a `MODEL.jsonl` or `mcq_MODEL.jsonl` of MVP-Bench's repository, or a folder with these two files.
 
         They contain raw replies and no answers, so scoring them needs the data. `stored` is the raw reply, like `text`,
         because the authors extract answers by rule only when they score.
@@ -164,7 +165,7 @@ class MvpBench(Benchmark):
         recorded = read_outputs(path)
         if recorded is None:
             return None
-        # The question as far as its row defines it: no answer, no level.
+        # Build the question as far as its row defines it, without an answer and a level.
         kinds = [Kind.CHOICE if row.choices else Kind.YES_NO for row in recorded]
         return tuple(
             (

@@ -33,7 +33,7 @@ _INDEX = re.compile(r"([1-9]\d?)/([1-9]\d?)")
 
 @dataclass(frozen=True)
 class PairRow:
-    """One question of a file. `rotation` counts from 1 to `rotations`; 0 of 0 is the single run."""
+    """One question of a file. `rotation` counts from 1 to `rotations`; both are 0 in the single run."""
 
     id: str
     pair: int
@@ -99,7 +99,7 @@ class QuestionFile:
 
 
 def question_file(folder: Path, path: Path, *, rotations: bool = False) -> QuestionFile:
-    """Read the question file of the single run, or with `rotations` that of the rotations.
+    """Read the question file of the single run or, with `rotations`, the file of the rotations.
 
     The content is cached until the file changes, because every task needs the whole file.
 
@@ -152,7 +152,7 @@ def _task_of(values: Mapping[str, Any] | DataError, types: Mapping[str, Task] | 
 
 
 def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
-    """Return a field of a line, a non-empty text. Raises `DataError` for anything else."""
+    """Return a field of a line that must be a non-empty text. Raises `DataError` for anything else."""
     value = values.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(f"{location}, field {name}: expected text, found {value!r:.60}")
@@ -160,7 +160,7 @@ def text_of(values: Mapping[str, Any], name: str, location: str) -> str:
 
 
 def _row(values: Mapping[str, Any], location: str, types: Mapping[str, Task] | None) -> PairRow:
-    """Parse the row; without `types`, the file is that of the rotations, and every row has the same `type`."""
+    """Parse the row; without `types`, the file has the rotations, and every row has the same `type`."""
     image, level = text_of(values, "image", location), text_of(values, "level", location)
     official, place = variant(values.get("question_id")), image_of(image)
     if official is None or (official[1] > 0) != (types is None):

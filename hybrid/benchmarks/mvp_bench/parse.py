@@ -30,13 +30,13 @@ def read_options(text: str) -> tuple[str, ...]:
 
 
 def yes_no_rule(text: str) -> str | None:
-    """Return the text before the first full stop and comma if it is "yes" or "no" in any case."""
+    """Return the text before the first full stop or comma, in lower case, if it is "yes" or "no"."""
     word = _first_clause(text).lower()
     return word if word in ("yes", "no") else None
 
 
 def single_run_rule(text: str, choices: int) -> str | None:
-    """Return the letter before the first full stop, comma or closing parenthesis, any case: `a`, `(B)`, `C) cat`."""
+    """Return the letter, upper or lower case, before the first full stop, comma or ")": `a`, `(B)`, `C) cat`."""
     return _offered_letter(_first_clause(text).split(")")[0].strip("()").strip().upper(), choices)
 
 

@@ -108,7 +108,7 @@ def _article(name: Name) -> str:
 
 
 def _statements(image_pair: ImagePair) -> Iterator[tuple[str, str, tuple[bool, bool]]]:
-    """Yield the level, the question, and its answers on the two pictures, which always differ."""
+    """Yield the level and text of each question, and its answers on the two pictures; the two answers always differ."""
     first, second = image_pair.names
     if image_pair.edit == "order":
         moved = [k for k, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]

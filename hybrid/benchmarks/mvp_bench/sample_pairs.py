@@ -116,7 +116,7 @@ def _edited(rng: np.random.Generator, camera: Camera, scene_items: list[_Thing],
         swapped = {place: Name(old.colour, SHAPES[1 - SHAPES.index(old.shape)])}
     edited = list(scene_items)
     for k, name in sorted(swapped.items()):
-        # Another object of the same size at the same position.
+        # Replace the object by another object of the same size at the same position.
         solid = scene_items[k].solid
         size = solid.radius if isinstance(solid, Ball) else solid.half[2]
         edited[k] = _Thing(name, named_solid(rng, name, solid.centre[0], solid.centre[1], size))

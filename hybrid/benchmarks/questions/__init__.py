@@ -26,7 +26,7 @@ from hybrid.benchmarks.questions.tables import ENDINGS
 from hybrid.core.errors import DataError
 from hybrid.core.types import Metric, Score
 
-# The name, without its ending, of the file in a folder.
+# Name of the file of questions in a folder, without its ending.
 STEM: Final = "questions"
 BESIDE: Final = "beside"
 ALWAYS: Final = (parse_metric("accuracy over task"), parse_metric("accuracy"))
@@ -34,7 +34,7 @@ WHERE_YES_NO: Final = tuple(map(parse_metric, ("f1", "precision", "recall", "yes
 
 
 class Questions(TableBenchmark):
-    """The benchmark; see the module's docstring."""
+    """The benchmark of custom questions; the module's docstring describes their file."""
 
     accepts_file = True
 

@@ -48,7 +48,7 @@ def annotated_places(row: DataRow, columns: Columns, layout: Layout, folder: Pat
 
 
 def is_ignored(row: DataRow, columns: Columns) -> bool:
-    """Return whether the cell, in a column that no mapping names, has text such as quotations, but no place."""
+    """Return whether the cell has text (such as a quotation) but no place, in a column that no mapping names."""
     column = columns.evidence
     value = row.cell(column) if column and "evidence" not in columns.from_mapping else None
     if isinstance(value, str) and (value.strip().startswith("{") or _is_broken_list(value)):

@@ -17,12 +17,12 @@ from hybrid.benchmarks.questions.reading import ROUTE, QuestionReader, folder_of
 from hybrid.core.errors import DataError
 from hybrid.core.types import Ask, BrokenQuestion, Exchange, Kind, Outcome, Prompt, Question, Score
 
-# For questions about objects in one picture: position, number, distance, attributes, text.
+# Tools for questions about objects in one picture: position, number, distance, attributes, text.
 TOOLS_OFFERED: Final = ("attributes", "crop", "depth", "detection", "markers", "ocr", "relation", "segmentation")
 
 
 class TableBenchmark(Benchmark):
-    """Questions from tables, asked once, with the images before the text; scored by their kind."""
+    """Questions from tables. Each is asked in one prompt, with the images before the text, and scored by its kind."""
 
     takes_images_root = True
 
@@ -32,10 +32,10 @@ class TableBenchmark(Benchmark):
 
     @abstractmethod
     def reader(self, source: Source, path: Path) -> QuestionReader:
-        """Open one of the files. Raises `DataError` if it cannot be read."""
+        """Open one of the tables. Raises `DataError` if it cannot be read."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the tasks named in the rows, those of the card first."""
+        """Return the tasks named in the rows; tasks that are on the card come first."""
         present: dict[str, None] = {}
         paths = self.tables(source)
         for path in paths:
@@ -44,7 +44,7 @@ class TableBenchmark(Benchmark):
             except DataError:
                 continue
         if not present:
-            # Making a reader scans its table.
+            # Creating a reader scans its table, and raises if the table is unusable.
             check_one(paths, lambda path: self.reader(source, path))
             raise DataError(f"{', '.join(map(str, paths))}: no row")
         card_tasks = tuple(self.card.tasks)
@@ -109,15 +109,15 @@ class TableBenchmark(Benchmark):
         return score_of(question, credit, reply.outcome, values=scoring.yes_values(question, None))
 
     def score_stored(self, question: Question, stored: str, options: ScoreOptions = AS_PAPERS) -> Score:
-        """Score an answer stored by others, parsed like a reply."""
+        """Score an answer that another program stored; it is parsed like a reply."""
         return scoring.score_text(question, stored, Outcome.ANSWERED, options)
 
     def expected(self, question: Question) -> str | None:
-        """Return `hybrid.benchmarks.questions.scoring.describe_target`; None if the answer is hidden."""
+        """Return the right answer in words (`scoring.describe_target`); None if the answer is hidden."""
         return None if question.target is None else scoring.describe_target(question)
 
     def doubts(self, source: Source) -> Iterator[str]:
-        """Yield the doubts of `hybrid.benchmarks.questions.reading.QuestionReader`."""
+        """Yield questionable rows of the chosen tasks, as `QuestionReader.doubts` describes them."""
         for path in self.files(source):
             if path in self.tables(source):
                 yield from self.reader(source, path).doubts(source.tasks)

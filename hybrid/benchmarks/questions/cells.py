@@ -40,7 +40,7 @@ def scalar_text(row: DataRow, column: str) -> str | None:
 
 def _as_text(value: Any, location: str) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        # In a table with an empty cell, whole numbers are stored as floats.
+        # In a column with an empty cell, whole numbers are stored as floats.
         value = int(value)
     if not isinstance(value, str | int | float):
         raise DataError(f"{location}: expected text, found {type(value).__name__}")
@@ -92,7 +92,7 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
     if pairs is None:
         return None
     location = f"{row.where}, column {column}"
-    # A table with typed columns has, in every row, a key for each choice of any row.
+    # In a table with typed columns, every row has a key for each choice of any row; drop the empty ones at the end.
     while pairs and pairs[-1][1] in (None, ""):
         pairs.pop()
     labels = tuple(_as_text(label, location) for label, _ in pairs)
@@ -198,7 +198,7 @@ def images(row: DataRow, columns: Sequence[str], folder: Path) -> Iterator[tuple
 
 
 def _split_images(value: Any) -> Sequence[Any]:
-    """Return the images of a single-value cell: those of a list written as text, else the value itself."""
+    """Return the images of a single-value cell: the items of a list written as text, else the value itself."""
     if not (isinstance(value, str) and value.startswith("[")):
         return (value,)
     text = value.strip()
@@ -209,7 +209,7 @@ def _split_images(value: Any) -> Sequence[Any]:
     parts = [part.strip().strip("'\"") for part in text.removeprefix("[").removesuffix("]").split(",")]
     if not any("data:" in part[:8] for part in parts):
         return parts
-    # Each data URL contains a comma, at which it was split.
+    # Each data URL contains a comma, at which it was split, so join its two parts again.
     return [f"{head},{tail}" for head, tail in zip(parts[::2], parts[1::2], strict=False)]
 
 

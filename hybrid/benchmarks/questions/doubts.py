@@ -26,7 +26,7 @@ from hybrid.core.errors import DataError
 from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Point, Question
 
 _IMAGE_MARK: Final = re.compile(r"<image[ _]?\d*>|<img>")
-# Patterns of options inside a question; the first match is named.
+# Patterns of options inside a question; the doubt names the first pattern that matches.
 _LETTERED: Final = ("(a) X (b) Y", "a) X b) Y", "a. X b. Y", "a: X b: Y")
 _LISTED: Final = re.compile(
     r"(?s)(?:^|\s)\(?1[).:]\s.{1,400}?\s\(?2[).:]\s|(?:^|[\s?])[\[(]?A[\]).:].{1,400}?[\s,;][\[(]?B[\]).:]"
@@ -59,7 +59,7 @@ _PLACEHOLDERS: Final = frozenset(
         *("not public", "not released", "not disclosed", "not provided", "n.a", "no label", "no ground truth"),
     }
 )
-# `answer withheld`, `label: hidden`.
+# Matches texts such as `answer withheld` and `label: hidden`.
 _ABOUT_ANSWER: Final = re.compile(r"(?:the )?(?:answer|label|target|ground truth|gt)s?:? (?:is |are )?(?P<word>.+)")
 _FOREIGN_NUMBER: Final = re.compile(
     r"[-+\u2212]?(?:[0-9]{1,3}(?:[.'\u2019 \u00a0\u202f][0-9]{3})+(?:[,.][0-9]+)?|[0-9]+,[0-9]+)"
@@ -82,7 +82,7 @@ class Doubts:
         self._counts = False
 
     def look_at(self, row: DataRow, question: Question | BrokenQuestion, sizes: Sequence[Size]) -> Iterator[str]:
-        """Yield the doubts about one row; `sizes` are those of the pictures of a box or point, if known."""
+        """Yield the doubts about one row; `sizes` are the sizes of the pictures with a box or point, if known."""
         if isinstance(question, BrokenQuestion):
             return
         self._by_kind.setdefault(question.kind, []).append(row.where)
@@ -95,14 +95,14 @@ class Doubts:
         if self._layout.frame is None:
             yield from self._frames.look_at(question.target, sizes, row.where)
             for annotated in question.evidence:
-                # The end of a box shows which frame it uses.
+                # Pass all corners of a box, because the largest of their numbers shows which frame they use.
                 place = annotated.place
                 ends: Json = (
                     [place.x, place.y] if isinstance(place, Point) else [place.x0, place.y0, place.x1, place.y1]
                 )
                 picture_sizes = sizes[annotated.image - 1 : annotated.image]
                 yield from self._frames.look_at({"box": ends}, picture_sizes, f"{row.where}, evidence")
-        # Options inside the text also explain an odd answer.
+        # Doubts about the answer are reported only without doubts about options, which also explain an odd answer.
         doubts = list(self._of_options(row, question)) or list(self._of_answer(row, question))
         for doubt in (*_of_text(question), *doubts):
             yield f"{row.where}: {doubt}"

@@ -20,7 +20,7 @@ from hybrid.core.types import Json
 Size = tuple[int, int]
 
 UNITS: Final[Mapping[Frame, int]] = {"normalised": 1, "thousandths": 1000}
-# Largest distance of a number outside its picture, in pixels: annotation tools round.
+# Largest distance of a number outside its picture, in pixels; it allows for the rounding of annotation tools.
 ROUNDING: Final = 0.5
 SMALLEST: Final = 1.0
 THOUSAND: Final = 1000.0
@@ -79,7 +79,7 @@ class FrameDoubts:
     """Doubts about the coordinate frame of a table that names none. All rows together show more than a single row."""
 
     def __init__(self) -> None:
-        # Locations where no number is above 1,000: `_large` in pictures with a longer side, `_small` in all others.
+        # Locations where no number is above 1,000: `_large` if a picture has a side above 1,000 px, otherwise `_small`.
         self._large: list[str] = []
         self._small: list[str] = []
         self._beyond = self._outside = False

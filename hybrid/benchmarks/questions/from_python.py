@@ -46,7 +46,7 @@ class Question:
     id: str = ""
     kind: str = ""
     task: str = ""
-    # Route of the rules that are used first; the task if it is empty.
+    # Route whose rules are used first; if empty, the task is the route.
     route: str = ""
     hint: str = ""
     tolerance: float | str | None = None

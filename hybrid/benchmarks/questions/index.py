@@ -1,6 +1,6 @@
 """The first pass over a table: the positions of its rows by task, so that a task can be read without the others.
 
-index = indexed(table, columns, rows=1)
+index = index_of(folder, path, columns, task="counting", rows=1)
 index.tasks                   # in the order of their first rows
 index.places["counting"]      # rows of one unit next to each other
 
@@ -48,7 +48,7 @@ class Index:
         return tuple(self.places)
 
     def place_of(self, identity: str) -> At | None:
-        """Return the first row with that id; None if there is none."""
+        """Return the position of the first row with that id; None if no row has it."""
         return self.first.get(hashed(identity))
 
     def rotation_of(self, identity: str, at: At) -> str | None:

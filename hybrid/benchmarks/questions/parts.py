@@ -12,7 +12,7 @@ from hybrid.core.toml_records import ValueMismatch
 
 
 def check_template(text: str, names: Collection[str]) -> None:
-    """Raise `ValueMismatch` for a text with another placeholder than `names`."""
+    """Raise `ValueMismatch` for a text with a placeholder that is not in `names`."""
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
@@ -60,13 +60,13 @@ class PublishedRow:
     """A score that a paper printed."""
 
     who: str
-    # 0 to 1.
+    # A fraction, 0 to 1.
     value: float = field(metadata={"check": _fraction})
     # The paper and its table.
     source: str
     # The metric or task of the cell; by default the recipe's first metric.
     metric: str = ""
-    # By default the recipe's first split.
+    # The split of the cell; by default the recipe's first split.
     split: str = ""
     n: str = ""
     kind: Literal["model", "specialist", "human", "chance"] = "model"

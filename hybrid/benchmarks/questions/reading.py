@@ -223,7 +223,7 @@ class QuestionReader:
         return "\n".join(line for line in prompt.split("\n") if line.strip() not in empty).format(**values).strip()
 
     def _choices(self, row: DataRow, question_text: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Return the question without its options, the options, and the table's labels if it has its own.
+        """Return the question without its options, the options, and the labels of the options if the table has its own.
 
         Raises `DataError` for conflicting options.
         """
@@ -277,7 +277,7 @@ class QuestionReader:
         return stored
 
     def _referred(self, reference: ImageOfRow, location: str) -> bytes:
-        """Return the image of the row with an id."""
+        """Return the image of the row to which another row refers by id."""
         at = self.index.place_of(reference)
         row = next((row for _, row in self.table.some([at])), None) if at is not None else None
         if not isinstance(row, DataRow):
@@ -302,7 +302,7 @@ class QuestionReader:
 
 
 def folder_of(source: Source) -> Path:
-    """Return the folder of images: the source itself, or the folder of a file."""
+    """Return the folder of images: the folder of the source, or the folder that contains the source's file."""
     return source.folder.parent if source.folder.is_file() else source.folder
 
 
@@ -316,7 +316,7 @@ def reader_of(
     *,
     has_answers: bool = True,
 ) -> QuestionReader:
-    """Return a reader for the table; scans it once.
+    """Scan the table once, and return a reader for it.
 
     Args:
         source: the data set.

@@ -109,7 +109,7 @@ class Recipe(Layout):
     variants: Literal["cyclic", "none"] = "none"
     # Number of questions in the first split, by task; empty if the data define the tasks.
     expected: Mapping[str, int] = field(default_factory=dict)
-    # Collections of its images, each with its source.
+    # Collections of the benchmark's images, each with its source.
     image_sources: Mapping[str, str] = field(default_factory=dict)
     published: tuple[PublishedRow, ...] = ()
     # Facts that could not be checked against the data.
@@ -118,7 +118,7 @@ class Recipe(Layout):
 
     @property
     def layout(self) -> Layout:
-        """The layout of its rows."""
+        """The layout of the benchmark's rows."""
         layout = Layout(**{field.name: getattr(self, field.name) for field in fields(Layout)})
         cluster = {"cluster": (self.cluster.column,)} if self.cluster.column else {}
         return replace(layout, columns={**layout.columns, **cluster})

@@ -36,7 +36,7 @@ def chance(question: Question) -> float:
 
 
 def score_text(question: Question, text: str, outcome: Outcome, options: ScoreOptions) -> Score:
-    """Score a text."""
+    """Score the text of a reply."""
     parsed = parse(text, question.kind, question.choices)
     if parsed.value is None:
         credit = unanswered(Outcome.UNPARSED, chance(question), options)

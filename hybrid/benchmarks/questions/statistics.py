@@ -37,13 +37,16 @@ def _accuracy(score: Score) -> Part | None:
 
 
 def _yes_no_part(part: Callable[[float, float], Part]) -> Callable[[Score], Part | None]:
-    """Return a function that computes contributions from the right and the given answer; None for other kinds."""
+    """Return a function that computes a score's contributions from the right and the given answer.
+
+    The function returns None for a score of a question that is not yes/no.
+    """
     return lambda score: part(score.values[YES], score.values[SAID_YES]) if YES in score.values else None
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """A statistic in the vocabulary."""
+    """A statistic that a metric can name."""
 
     part: Callable[[Score], Part | None]
     formula: str
@@ -80,7 +83,7 @@ class MetricSpec:
 
     @property
     def name(self) -> str:
-        """Name as printed; `accuracy_macro` for the mean of the tasks."""
+        """Name as printed: the statistic with its groups, such as `accuracy_macro` for the mean over tasks."""
         if self.by:
             return f"{self.statistic}.<{self.by}>"
         if not self.over:
@@ -89,7 +92,7 @@ class MetricSpec:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The required columns of groups."""
+        """Names of the group columns that the metric requires."""
         return tuple(name for name in (*self.over, self.by) if name and name != "task")
 
     @property

@@ -31,7 +31,7 @@ _CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line from 1, or its number from 0 and its number from 1."""
+    """Position of a row: its byte offset and its line (from 1), or its number counted from 0 and counted from 1."""
 
     offset: int
     line: int
@@ -48,7 +48,7 @@ class DataTable(Protocol):
     counted: str
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of its columns; for JSON Lines every key of a row."""
+        """Return the names of the table's columns; for JSON Lines, the keys of all rows."""
         ...
 
     def scan(self, columns: Sequence[str]) -> Iterator[Row]:
@@ -78,7 +78,7 @@ def table_of(folder: Path, path: Path) -> DataTable:
 
 
 class _Lines:
-    """The lines of a file as text, and the position of the next one."""
+    """The lines of a file as text, and the position of the next line."""
 
     def __init__(self, file: BinaryIO, line: int) -> None:
         self._file, self.line = file, line
@@ -278,7 +278,8 @@ class Separated:
         lines.seek(begin, number)
         first = next(iter(lines))
         try:
-            # A second line shows whether the first line leaves a field open; a mark inside a field belongs to the text.
+            # Parse the first line together with a second line. If the first line leaves a quoted field open, the parser
+            # joins the two lines. A quotation mark inside a field that is not quoted is only text.
             loose = list(csv.reader((first, "x"), delimiter=self._delimiter))
         except csv.Error as error:
             return lines.fault(location) or DataError(f"{location}: {error}")
@@ -315,7 +316,7 @@ class Separated:
 
 
 def _separator(path: Path, usual: str) -> str:
-    """Return the separator of a table: that of its ending, or `,`, `;` or tab if the header uses it instead."""
+    """Return the separator of a table: `usual`, or one of `,`, `;` and tab if the header uses it instead."""
     with _open(path) as file:
         head = file.readline(MAX_LINE_BYTES)
     if head[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in head[:100]:
@@ -344,7 +345,7 @@ class ParquetTable:
         self.path, self.counted, self._folder = path, "row", folder
 
     def columns(self) -> tuple[str, ...]:
-        """Return the names of its columns."""
+        """Return the names of the table's columns."""
         with opened(self._folder, self.path) as file:
             return tuple(file.schema_arrow.names)
 

@@ -80,7 +80,7 @@ def kind_of(row: DataRow, columns: Columns, layout: Layout, choices: Sequence[st
 
 
 def answer_in(row: DataRow, column: str) -> str:
-    """Return the answer of a row as text; `["B"]` is one answer in a list. Raises `DataError` for none or a list."""
+    """Return the answer of a row as text; `["B"]` is one answer in a list. Raises `DataError` for none or several."""
     items = texts(row, column)
     text = items[0] if items is not None and len(items) == 1 else scalar_text(row, column)
     if text is None:
@@ -208,7 +208,7 @@ def _accepted(row: DataRow, column: str) -> tuple[str, ...]:
 
 
 def _tolerance(row: DataRow, column: str) -> dict[str, Json]:
-    """Return the tolerance: absolute (`0.5`), or relative to the answer (`5%`); 0 if there is none."""
+    """Return the tolerance: absolute (`0.5`), or relative to the answer (`5%`); 0 if the cell is empty."""
     text = scalar_text(row, column) if column else None
     if text is None:
         return {"tolerance": 0.0, "relative": False}

@@ -39,7 +39,7 @@ COLUMNS: Final = (
     "evidence",
     "comment",
 )
-# The file; its boxes belong to the pictures above.
+# The file with the rows of the template; its boxes belong to the pictures above.
 ROWS: Final = Path(__file__).with_name("template.jsonl")
 
 

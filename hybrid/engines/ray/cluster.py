@@ -1,7 +1,7 @@
 """The cluster of a run: connect to it or start it, size its actors, and check that they run the same program.
 
 async with connected(None): ...                              # a local cluster that ends with the run
-async with connected("10.0.0.4:6379"): ...                   # an existing one
+async with connected("10.0.0.4:6379"): ...                   # an existing cluster
 sizes(cpus=16, gpus=0, concurrency=64, learned=False, in_process=False)
 """
 
@@ -78,8 +78,8 @@ def loads_weights(model: str | None) -> bool:
 def sizes(*, cpus: int, gpus: int, concurrency: int, learned: bool, in_process: bool, gpu_share: float = 1.0) -> Sizes:
     """Return the actors of a run.
 
-    Questions wait for models, so a worker takes many and reserves no CPU. Tools compute: one actor per GPU if a learned
-    backend answers (the CPUs decode and draw for it), else one per CPU.
+    Questions wait for models, so a worker takes many questions and reserves no CPU. Tools compute: one actor per GPU if
+    a learned backend answers (the CPUs decode and draw for it), else one per CPU.
 
     Args:
         cpus: number of CPUs in the cluster.

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 MAX_LOSSES = 3
 # Seconds that an actor may take to be scheduled and to start.
 START_S = 600.0
-# Seconds that the other tool actors may take after the first: part of the cluster may be in use.
+# Seconds that the other tool actors may take to start after the first one: part of the cluster may be in use.
 OTHERS_S = 120.0
 # Solver and question.
 Key = tuple[str, str]
@@ -119,7 +119,7 @@ class RayEngine:
         """Run one question on a worker; on another worker if that one is lost.
 
         Raises:
-            Outage: its workers were lost `MAX_LOSSES` times.
+            Outage: the question's workers were lost `MAX_LOSSES` times.
             ClusterDown: no worker can be started.
             BaseException: what ended the question at the worker, of the same type.
         """
@@ -216,7 +216,7 @@ class RayEngine:
         tool_names = tuple(tool.card.name for tool in run.resources.tools_offered)
         setup = WorkerSetup(run.benchmark, sent, tool_names, metered=self._meter.limits != RunLimits())
         most, gpus = 2 * run.config.concurrency + 8, self._size.worker_gpus
-        # A worker mostly waits, so it reserves no CPU: the tools compute.
+        # A worker mostly waits, so it reserves no CPU; the tools need the CPUs.
         kind: Any = ray.remote(RayWorker).options(
             num_cpus=0, num_gpus=gpus, scheduling_strategy="SPREAD", max_concurrency=most
         )

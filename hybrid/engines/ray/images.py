@@ -93,7 +93,7 @@ def of_question(question: Question) -> Iterator[str]:
 
 
 def _hashes(value: Any) -> Iterator[str]:
-    """Yield every string in a JSON value that looks like a sha256: a dialogue's images are stored like this."""
+    """Yield every string in a JSON value that looks like a sha256: dialogues refer to images by such hashes."""
     if isinstance(value, str):
         yield from (value,) if SHA256.fullmatch(value) else ()
     elif isinstance(value, Mapping | Sequence):

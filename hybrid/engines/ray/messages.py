@@ -58,7 +58,7 @@ class WorkerSetup:
     """
 
     benchmark: Benchmark
-    # Options and resolved values, without model and tools, which stay in their process.
+    # Options and resolved values, without the model and the tools, which stay in the run's process.
     resources: AskSetup
     tools_offered: tuple[str, ...]
     # Whether the run has a budget, which must then allow each model call.
@@ -118,7 +118,7 @@ class QuestionFailure:
         trace = redact("".join(traceback.format_exception(error)))
         sent: BaseException = RemoteError(f"{type(error).__name__}: {error}")
         with suppress(Exception):
-            # A copy is rebuilt from the same parts as after unpickling.
+            # `deepcopy` rebuilds an error from the same parts as `pickle`.
             arrived = copy.deepcopy(error)
             sent = error if (type(arrived), str(arrived)) == (type(error), str(error)) else sent
         sent.__traceback__ = None

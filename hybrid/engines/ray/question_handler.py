@@ -64,7 +64,7 @@ class QuestionHandler:
         return await self._start_tools()
 
     async def notice(self, line: str) -> None:
-        """Keep a line about tools for the user, once."""
+        """Keep a line about tools for the user, unless the same line is already kept."""
         if line not in self._notices:
             self._notices.append(line)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ray import ObjectRef
     from ray.actor import ActorHandle
 
-# How often a request is resent if its actor is lost.
+# Maximum number of times that a request is resent because its actor was lost.
 MAX_RETRIES = 3
 # Interval in seconds at which a worker asks how long a pending request has run.
 LOOK_S = 1.0
@@ -173,7 +173,7 @@ class ActorExecutor(MessageExecutor):
     async def _answer(
         self, actor: ActorHandle[ToolActor], request: Request, watch: Stopwatch, refs: Mapping[str, ObjectRef[bytes]]
     ) -> ToolAnswer:
-        """Wait for the actor's answer; meanwhile mirror the elapsed time of its watch."""
+        """Wait for the actor's answer; meanwhile, copy the running time that the actor reports to `watch`."""
         token = uuid.uuid4().hex
         answer: asyncio.Future[ToolAnswer] = asyncio.ensure_future(actor.ask.remote(request, token, refs))
         while not answer.done():

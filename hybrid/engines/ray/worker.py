@@ -76,7 +76,7 @@ class RayWorker:
         self._resources = replace(setup.resources, model=model, captioner=captioner, tools_offered=tools)
 
     async def ask(self, request: QuestionRequest) -> AsyncIterator[FromWorker]:
-        """Run a question and yield its messages to the run; the last one is its end."""
+        """Run a question and yield its messages to the run; the last message ends the question."""
         line = self._lines[request.number] = MessageChannel()
         key = (request.solver, request.question.id)
         self._log.begin(key, line, request.replies)
@@ -107,8 +107,8 @@ class RayWorker:
             if request.solver not in self._solvers:
                 # Import in a thread, because it takes seconds and other questions must continue.
                 self._solvers[request.solver] = await asyncio.to_thread(load_solver, word_of(request.solver))
-            # These are made for this question: it gets no targets of other questions, and uses the run's budget and
-            # captions only over its `line`.
+            # The objects below are made for this question only: it gets no targets of other questions, and uses the
+            # run's budget and captions only over its `line`.
             mode = self._setup.resources.config.tool_output
             partners = {} if request.partner is None else {question.id: request.partner}
             oracle = oracle_of(self._setup.benchmark, lambda _: question) if mode == "oracle" else None
@@ -146,7 +146,7 @@ class _Captions:
 class _Log:
     """The `ReplyLog` of a worker: the run's replies to its questions; new ones are sent to the run at once.
 
-    A reply is being sent when `keep` returns, and saved a moment later; a kill in between costs that call again.
+    A reply is being sent when `keep` returns, and saved a moment later; after a kill in between, the call is repeated.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""The batch APIs of providers, one file each, named after the provider: `API` is the class for one model.
+"""The batch APIs of providers: each has a file with the provider's name, in which `API` is the class for one model.
 
-A file defines how requests are written into one body, how the body is submitted, and how results are read. All share
-the rules for when a batch is sent and polled (`hybrid/models/batching`).
+A file defines how requests are written into one body, how the body is submitted, and how results are read. The rules
+for when a batch is sent and polled are the same for all providers (`hybrid/models/batching`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LISTED: Final = 100  # Number of a provider's newest batches to search for a bat
 
 
 class BatchRules(NamedTuple):
-    """The form of a body with requests, and its limits: number of requests, and bytes."""
+    """The limits of a batch (number of requests, size in bytes), and the bytes around and between its requests."""
 
     requests: int
     size: int
@@ -33,7 +33,7 @@ class BatchRules(NamedTuple):
 
 
 class BatchError(NamedTuple):
-    """The reason why a provider rejected an accepted batch, as the body of a reply.
+    """The reason why a provider rejected a batch after accepting it, as the body of a reply.
 
     `line` is the number of the rejected line, from 1, or None if the error concerns the whole batch. With `is_queue`,
     the queue is full, and the batch may be sent later.
@@ -53,7 +53,7 @@ class BatchStatus:
     ended: bool
     results: Sequence[str] = ()  # Addresses from which to fetch the results.
     errors: Sequence[BatchError] = ()
-    missing: int = FAILED  # Status of requests that are missing in the results.
+    missing: int = FAILED  # HTTP status that is assumed for requests without a result.
 
 
 class BatchResult(NamedTuple):
@@ -80,7 +80,7 @@ class BatchApi(Protocol):
         """Build one request of a batch from the body that a single request would have."""
 
     async def upload(self, file: Path, name: str) -> str:
-        """Upload a file of requests; return its id for the deletion at the end, or "" if `create` takes the file."""
+        """Upload a file of requests and return the id with which to delete it later; "" if `create` sends the file."""
         return ""
 
     async def create(self, file: Path, name: str, uploaded: str) -> str:
@@ -100,5 +100,5 @@ class BatchApi(Protocol):
 
 
 def dumped(value: Any) -> bytes:
-    """Encode a part of a line as the body of a reply."""
+    """Encode a value as JSON bytes."""
     return json.dumps(value).encode()

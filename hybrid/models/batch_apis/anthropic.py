@@ -49,8 +49,8 @@ class AnthropicBatches(seam.BatchApi):
 
     async def find(self, batch: LoggedBatch, known_ids: Collection[str | None]) -> str | None:
         """See `BatchApi`."""
-        # Batches have no names here, so search by the number of requests. The results show whether the batch is the
-        # right one.
+        # Anthropic's batches have no names, so search by the number of requests. The results show whether the batch is
+        # the right one.
         for remote_batch in (await self.http.say("GET", f"messages/batches?limit={LISTED}"))["data"]:
             created_at = datetime.fromisoformat(remote_batch["created_at"]).timestamp()
             size = sum(remote_batch["request_counts"].values())
@@ -63,7 +63,7 @@ class AnthropicBatches(seam.BatchApi):
         reply = await self.http.say("GET", f"messages/batches/{identity}")
         counts, has_ended = reply["request_counts"], reply["processing_status"] == "ended"
         back = sum(counts.values()) - counts.get("processing", 0)
-        # The reported address of the results is not followed: keys are sent only to the named host.
+        # The URL of the results in the reply is not used: the key is sent only to the configured host.
         results = [f"messages/batches/{identity}/results"] if has_ended and reply.get("results_url") else []
         return BatchStatus(reply["processing_status"], back, has_ended, results)
 

@@ -97,7 +97,7 @@ class GeminiBatches(seam.BatchApi):
 
 
 def _of(operation: dict[str, Any], key: str) -> Any:
-    """Return a field of a batch, which an operation has in its metadata."""
+    """Return a field of a batch, from the operation's metadata or else from the operation itself."""
     return (operation.get("metadata") or {}).get(key, operation.get(key))
 
 

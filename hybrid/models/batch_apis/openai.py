@@ -1,4 +1,4 @@
-"""OpenAI's batches, and those of compatible servers: a file of requests is uploaded, and a batch created from it.
+"""Batches of OpenAI and compatible servers: a file of requests is uploaded, and a batch is created from the file.
 
 https://platform.openai.com/docs/api-reference/batch
 """

@@ -1,7 +1,7 @@
 """Collects the requests of all questions in flight, sends them as batches of a provider, and waits for the results.
 
-    with batches.asking(1901, active=64):            # number of questions, and of those working at a time
-        async with batches.question():               # one of them
+    with batches.asking(1901, active=64):            # 1901 questions, of which at most 64 work at a time
+        async with batches.question():               # for each question
             reply = await model.chat(...)            # through `BatchedClient`
 
 A round is sent once every remaining question waits for a reply, or `wait_s` after its first request; a full batch is
@@ -73,17 +73,17 @@ class Batches:
     ) -> None:
         self._api, self._name, self._base_url, self._wait_s, self._tail = api, name, base_url, wait_s, tail
         self._folder = folder / FOLDER
-        # Leftover files are deleted: each request is built again.
+        # Delete files that an earlier command left: their requests are built again.
         shutil.rmtree(self._folder, ignore_errors=True)
         self._journal = BatchJournal(folder / BATCHES)
         self._follower = Follower(api, self._journal, self._give, self._stop, count_lost)
-        self._sent_of: dict[BatchedCall, str] = {}  # The batch that a call was last sent in.
+        self._sent_of: dict[BatchedCall, str] = {}  # Name of the batch in which each call was last sent.
         self._sent = set[tuple[str, str, int, int]]()  # Every call sent so far, whatever its request.
         for batch in self._journal.known.values():
             if batch.state not in ("refused", "lost"):
                 self._note_sent(batch)
         self._replies = ReplyStore()
-        # Replies to calls that were not made again yet.
+        # Replies to calls that this command has not made yet, or for which it no longer waits.
         self._back: dict[BatchedCall, Callable[[], Said]] = {}
         self._waiting: dict[BatchedCall, BatchItem] = {}
         self._writing: _Writing | None = None
@@ -110,7 +110,7 @@ class Batches:
 
     @asynccontextmanager
     async def question(self) -> AsyncIterator[None]:
-        """Return a context manager for one question inside `asking`; it begins when the question may work."""
+        """Return a context manager for one question inside `asking`; its body starts when the question may work."""
         live = Live()
         token = _LIVE.set(live)
         try:
@@ -128,7 +128,7 @@ class Batches:
             return
         await self._slots.acquire()
         if live.holds:
-            # Another call of the same question was resumed as well.
+            # Another call of the same question has taken a slot meanwhile, and one slot per question is enough.
             self._slots.release()
         live.holds = True
 
@@ -242,7 +242,7 @@ class Batches:
             ticket.sent = self._follower.times_lost[call]
             self._wake(ticket)
         elif reply is not None and reply[0] < 300:
-            # A request that failed in an earlier command is asked again.
+            # Only successes are stored: a request that failed in an earlier command is made again.
             self._back[call] = self._replies.keep(reply)
 
     def _stop(self, error: HybridError) -> None:

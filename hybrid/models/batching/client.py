@@ -32,7 +32,7 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
 
 
 def batched(model: ChatModel, batches: Batches, settings: ModelSettings) -> ChatModel:
-    """Return a model with the same replies that sends its requests in batches; waiting does not count as downtime."""
+    """Wrap a model so that it sends its requests in batches. Time spent waiting for a batch is not downtime."""
     assert isinstance(model, Caller)  # noqa: S101 - `prepare` has rejected all other models
     return Caller(BatchedClient(model.client, batches), settings, in_batches=True)
 
@@ -45,7 +45,7 @@ def batches_of(model: ChatModel | None) -> Batches | None:
 
 @dataclass(slots=True)
 class _Conversation:
-    """A conversation from which a request can be built again; `made` is the request until its first use."""
+    """A conversation from which a request can be built again; `made` is the built request, None after its first use."""
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
@@ -70,7 +70,7 @@ class BatchedClient:
         )
 
     async def send(self, request: ChatRequest[_Conversation], keep: Keep) -> AssistantMessage:
-        """Return the reply from a batch. Raises as the inner client, and the error that ended the batches."""
+        """Return the reply from a batch. Raises the inner client's errors, and the error that ended the batches."""
         call = request.call
         ticket = self.batches.ticket(BatchedCall(call.solver, call.question, call.ask, call.call, request.sha256))
         try:
@@ -85,7 +85,10 @@ class BatchedClient:
     async def _once(
         self, request: ChatRequest[_Conversation], ticket: BatchItem, keep: Keep
     ) -> AssistantMessage | None:
-        """Return the reply, or None if the request waits in a batch; no stack frame then keeps its bytes in memory."""
+        """Return the reply, or None if the request waits in a batch.
+
+        This is a method of its own, so that no stack frame keeps the bytes of a waiting request in memory.
+        """
         conversation = request.body
         inner_request, conversation.made = conversation.made, None
         if inner_request is None:

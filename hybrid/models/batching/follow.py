@@ -30,16 +30,16 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
-FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # Shortest and longest polling interval, which is a tenth of a batch's age.
+FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0  # Limits of the polling interval, which is a tenth of the batch's age.
 PATIENCE_S = 600.0  # Longest time for which sending a batch may fail while no other batch of this run is open.
 AWAY_S = 3600.0  # Longest time for which polling a batch may fail; the batch continues meanwhile.
-# How long a batch that the provider reports as missing is polled again: longer while it is younger than `YOUNG_S`,
-# because a new batch need not be known everywhere. After that the provider's list is searched.
+# How long a batch that the provider reports as missing is polled again, before the provider's list is searched: longer
+# for a batch younger than `YOUNG_S`, because not all of the provider's servers may know it yet.
 MISSING_S, MISSING_YOUNG_S, YOUNG_S = 300.0, 900.0, 3600.0
 # How long a batch that is in the list, but cannot be polled, is polled again.
 LISTED_S = 3600.0
 ANSWER_LOST_S = 120.0  # How long the list is searched for a batch whose creation was not confirmed.
-MAX_REFUSED = 30  # Batches in a row that the account's queue may reject: 16 halvings lead from 50,000 requests to 1.
+MAX_REFUSED = 30  # Number of consecutive batches that the queue may reject: 16 halvings lead from 50,000 requests to 1.
 BUSY, WRONG, LOST = 429, 400, 410
 NO_PATH, GONE = frozenset({404, 405, 501}), frozenset({404, 410})
 # Statuses of a gateway that stopped waiting for the provider, which may have accepted the batch.
@@ -83,7 +83,7 @@ class Follower:
     Args:
         api: the provider's batch API.
         journal: log of every batch of the run.
-        give: called with each call and the reply to it, None if its request was not accepted after all.
+        give: called with each call and the reply to it, or None if its request was not accepted after all.
         stop: called with the error after which no reply can arrive.
         count_lost: counts requests of a lost batch as paid; returns whether the budget allows sending them again.
     """
@@ -116,7 +116,7 @@ class Follower:
         self.news, self._round, self._begins_round = news, 0, True
 
     def send(self, batch: LoggedBatch, path: Path, *, ends_round: bool) -> None:
-        """Send the requests in a file."""
+        """Send the requests in a file as a batch."""
         self._round += self._begins_round
         self._begins_round = ends_round
         self._tasks[batch.name] = asyncio.create_task(self._process(batch, path))
@@ -135,7 +135,7 @@ class Follower:
     async def _process(self, batch: LoggedBatch, path: Path | None) -> None:
         try:
             if batch.id is None:
-                # Files are uploaded one after the other, because each may have gigabytes.
+                # Files are uploaded one after the other, because each may contain several gigabytes.
                 async with self._creating:
                     if path is not None:
                         self._journal.begin(batch)
@@ -156,9 +156,10 @@ class Follower:
         self._stop(self.over)
 
     async def _create(self, batch: LoggedBatch, path: Path | None) -> LoggedBatch:
-        """Submit the batch with its id; return it without an id if the provider rejected it, failing its requests.
+        """Submit the batch and return it with its id; if the provider rejects it, fail its requests.
 
-        `path` contains its requests; None for a batch of an earlier command, of which only the upload is left.
+        `path` is the file with the batch's requests. It is None for a batch of an earlier command; such a batch may not
+        exist, although its file was uploaded.
         """
         identity = None
         if path is None:
@@ -226,7 +227,7 @@ class Follower:
             pause = min(2 * pause, LAST_LOOK_S)
 
     async def _give_up(self, batch: LoggedBatch, reason: str) -> LoggedBatch:
-        """Give up a batch without results, for this reason: its requests count as paid, and are sent again once."""
+        """Give up a batch without results. Its requests count as paid; each is sent again once if the budget allows."""
         await delete_input(self._api, self._journal, batch.name)
         changed = self._journal.change(batch.name, state="lost")
         self.times_lost.update(batch.calls)
@@ -310,10 +311,10 @@ class Follower:
                     await self._retry(partial(self._fetch, batch, look, delivered_indices))
                     if delivered_indices or not look.results or look.errors:
                         return look
-                    # The search may have found a batch that is not this run's. It contains no results for these
+                    # A batch that was found by searching may be another run's. It then contains no results for these
                     # requests.
                     other = await self._search(batch, 0.0)
-                    # If batches have names, no other batch can match.
+                    # If batches have names, the search can only find this batch again.
                     other = None if other == identity else other
                     reason = f"the results of batch {identity} contain no request of this run"
                 else:
@@ -333,7 +334,7 @@ class Follower:
                 self._journal.change(batch.name, id=identity)
 
     async def _pause(self, since: float) -> None:
-        """Wait until the next poll of a batch: a tenth of the time since `since`."""
+        """Wait until the next poll of a batch: a tenth of the time since `since`, within the limits of a pause."""
         pause = min(LAST_LOOK_S, max(FIRST_LOOK_S, (self._timer.wall() - since) / 10))
         self._tell(pause)
         await self._timer.sleep(pause)
@@ -344,7 +345,7 @@ class Follower:
         current_id: str | None = identity
         if missing_s >= patience:
             try:
-                # The batch's known id may be in the list too.
+                # The provider's list may contain the batch under this id, so do not skip the id.
                 current_id = await self._retry(partial(self._api.find, batch, self._journal.ids - {identity}))
             except StatusError:
                 current_id = None
@@ -359,7 +360,7 @@ class Follower:
 
     async def _fetch(self, batch: LoggedBatch, look: BatchStatus, delivered_indices: set[int]) -> None:
         for address in look.results:
-            # A provider adds few lines to the results, so limit their number.
+            # A provider adds only a few lines to those of the requests, so limit the number of lines.
             most = 2 * len(batch.calls) + 1000
             async for line in self._api.http.lines(address, most):
                 # An unreadable line counts as missing, and its request fails.
@@ -439,7 +440,7 @@ class Follower:
 
 
 async def delete_input(api: BatchApi, journal: BatchJournal, name: str) -> None:
-    """Delete the uploaded file, with its pictures; if the provider keeps it, only log that."""
+    """Delete the uploaded file, which contains pictures. If the provider does not delete it, log a warning."""
     if not (uploaded := journal.known[name].input):
         return
     try:

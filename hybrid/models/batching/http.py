@@ -53,9 +53,9 @@ class Http:
             raise UnreadableReplyError(f"the response is not JSON: {start}") from None
 
     async def lines(self, path: str, most: int) -> AsyncIterator[bytes]:
-        """Yield the first `most` lines of a file, without line ends, skipping those longer than a reply may be.
+        """Yield the first `most` lines of a file, without line ends; skip lines of more than `MAX_REPLY_BYTES`.
 
-        A line of more than `MAX_STREAM_BYTES` is the last one: it may have no end.
+        Reading stops at a line of more than `MAX_STREAM_BYTES`, which may have no end.
         """
         line, count = _Line(), 0
         try:
@@ -114,11 +114,11 @@ class _Line:
 
     @property
     def is_too_long(self) -> bool:
-        """Whether it is longer than a reply may be, so that its bytes are not kept."""
+        """Whether the line is longer than `MAX_REPLY_BYTES`; its bytes are then not kept."""
         return self.size > MAX_REPLY_BYTES
 
     def add(self, piece: bytes) -> None:
-        """Add a piece. Raises `UnreadableReplyError` if all replies in transit are too large together."""
+        """Add a piece. Raises `UnreadableReplyError` if the replies in transit are together too large."""
         self.size += len(piece)
         if not self.is_too_long:
             self.bytes.hold(len(piece))

@@ -1,6 +1,6 @@
-"""Replies of batches that wait for their questions: a few are in memory, more in a file without a name.
+"""Stores the replies of a batch until their questions need them: in memory, or in an unnamed file if they are many.
 
-A batch returns all its replies at once, each of up to 8 MiB, while only a few questions are at work.
+A batch returns all its replies at once, each of up to 8 MiB, while only a few questions can continue at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 
 from hybrid.models.batching.ticket import Said
 
-MEMORY_BYTES = 64 * 2**20  # Bytes of replies above which they are written to the file.
+MEMORY_BYTES = 64 * 2**20  # Total bytes of replies above which they are written to a file.
 
 
 class ReplyStore:

@@ -50,7 +50,7 @@ TICKET: ContextVar[BatchItem | None] = ContextVar("the ticket of the request tha
 def exchanged(body: bytes) -> Said | None:
     """Return the status and body with which a batch answers a request; None if the request must be sent directly.
 
-    Raises `PendingInBatch` if it waits in a batch from now on.
+    Raises `PendingInBatch` if the request waits in a batch from now on.
     """
     ticket = TICKET.get()
     if ticket is None or ticket.direct:

@@ -44,7 +44,7 @@ OFFICIAL = "https://api.openai.com/v1"
 
 
 def speaks(settings: ModelSettings, name: str = "") -> bool:
-    """Return whether this client can be used for the model: the chat API, known options, no unsupported proxy."""
+    """Return whether this client supports the settings: the chat API, only known options, no unsupported proxy."""
     extra = settings.extra
     query = extra.get("default_query", {})
     if extra.get("api", "chat") != "chat" or not extra.keys() <= PASSED_ON:
@@ -89,11 +89,11 @@ class ChatCompletionsClient:
         self._wire = HttpTransport(address(self._connection, self._options), settings.timeout_s)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return model, options as sent, image rules and versions; neither key nor address."""
+        """Return the model, the options as sent, the image rules and the versions, but neither key nor address."""
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=True)
 
     def connection(self) -> Mapping[str, Json]:
-        """Return address without secrets, timeout and retries, and deviations from the standard API variant."""
+        """Return the address (without secrets), timeout, retries, and deviations from the standard API variant."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def adopt(self, settings: ModelSettings) -> None:
@@ -131,8 +131,8 @@ class ChatCompletionsClient:
             return request_body(self._model, request_options, wired, schemas, images, cache_key, terms)
 
         pieces = on(PLAIN)
-        # The request's hash covers each image by its known SHA-256, and the rest as in the plain API variant, whichever
-        # variant is sent.
+        # The hash is computed from the body in the plain API variant, whichever variant is sent, and from the SHA-256
+        # of each image.
         sha256 = hashlib.sha256(b"".join(pieces[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         body = b"".join(pieces if terms == PLAIN else on(terms))
@@ -171,7 +171,7 @@ class ChatCompletionsClient:
         """Switch to the API variant that the error response asks for.
 
         Raises:
-            StatusError: the error, if it teaches no variant.
+            StatusError: the error itself, if it names no other variant.
             ModelRefused: an option of the run must change; the message names the option that allows the run.
         """
         request = json.loads(body)

@@ -53,9 +53,10 @@ PLACE = f"<{secrets.token_hex(16)}>"
 _REASONING_MODEL = re.compile(r"o\d")
 _READ = frozenset({"role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call", "parsed"})
 _READ_OF_CALLS = frozenset({"id", "type", "index", "function"})
-# Fields of a reply that are not sent back unchanged: they are rewritten, or only inform the client.
+# The fields in this set, in `_READ` and in `_READ_OF_CALLS` are not sent back unchanged: they are rewritten, or only
+# inform the client.
 _READ_OF_FUNCTIONS = frozenset({"name", "arguments", "parsed_arguments"})
-# Where servers report token counts, and in which objects next to the choices (Groq, Cohere and gateways).
+# Keys of token counts, and keys of the objects next to the choices that may contain them (Groq, Cohere and gateways).
 _USAGE = ("usage", "usageMetadata", "usage_metadata")
 _AROUND_USAGE = ("x_groq", "meta", "metadata")
 _IN_A_THOUGHT = ("text", "thinking", "reasoning", "summary", "content")
@@ -124,7 +125,7 @@ def _insert_replies(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _called_tools(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Declare each tool that a conversation called, for servers that require it; none of them may be called."""
+    """Declare each tool that a conversation called, for servers that require it; no tool may be called again."""
     names = dict.fromkeys(call["function"]["name"] for message in messages for call in message.get("tool_calls", ()))
     nothing: dict[str, Any] = {"description": "Withdrawn.", "parameters": {"type": "object", "properties": {}}}
     return [{"type": "function", "function": {"name": name, **nothing}} for name in names]
@@ -157,7 +158,7 @@ def _wire_message(message: Message, image: ImageBlock, model: str) -> dict[str, 
     if isinstance(message, UserMessage):
         return {"content": _content_parts(message.parts, image), "role": "user"}
     if isinstance(message, ToolMessage):
-        # Plain text if possible: many servers accept nothing else from a tool.
+        # Send plain text if possible: many servers accept nothing else from a tool.
         has_image = any(isinstance(part, ImagePart) for part in message.parts)
         content = _content_parts(message.parts, image) if has_image else message.text
         return {"content": content, "role": "tool", "tool_call_id": message.call}
@@ -185,7 +186,7 @@ def _content_parts(parts: Sequence[Part], image: ImageBlock) -> list[dict[str, A
 
 
 def _as_it_came(wire: dict[str, Any], native: Any) -> dict[str, Any]:
-    """Rebuild a reply with its server's other fields; text and calls come from `wire`."""
+    """Rebuild a reply of the model with the server-specific fields in `native`; text and calls come from `wire`."""
     reply = {**wire, **native["message"]}
     if parts := native["content"]:
         text = wire["content"] or ""
@@ -220,7 +221,7 @@ def readable(data: bytes) -> dict[str, Any]:
     message = first["message"]
     content, reason = message.get("content"), first.get("finish_reason")
     if isinstance(content, dict):
-        # A single part, without a list around it.
+        # The content is a single part, without a list around it.
         content = message["content"] = [content]
     if not isinstance(content, str | list | None):
         raise UnreadableReplyError(f"the content of the reply is not text: {_start(data)}")
@@ -262,9 +263,9 @@ def _with_reason(body: dict[str, Any], choice: Mapping[str, Any], reason: str | 
 
 
 def _reasons(choice: Mapping[str, Any], body: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Any]:
-    """Yield the finish reasons of a choice: OpenAI's, that of the provider behind a gateway, and the server's.
+    """Yield the finish reasons of a choice, from the fields of OpenAI, gateways, Anthropic and SGLang.
 
-    `stop_reason` is Anthropic's; vLLM uses it for the text at which it stopped.
+    `stop_reason` counts only with one of Anthropic's values: vLLM uses it for the text at which it stopped.
     """
     yield choice.get("finish_reason")
     yield native_reason(choice)
@@ -272,7 +273,7 @@ def _reasons(choice: Mapping[str, Any], body: Mapping[str, Any] = MappingProxyTy
         if isinstance(reason := holder.get("stop_reason"), str) and reason in TABLE["anthropic"]:
             yield reason
     if isinstance(about := choice.get("meta_info"), dict):
-        # SGLang
+        # SGLang repeats its finish reason here.
         yield about.get("finish_reason")
 
 
@@ -307,7 +308,7 @@ def _start(data: bytes) -> str:
 
 
 def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
-    """Build the message of a `readable` reply, with usage and finish reason; a call without an id gets one.
+    """Build the message of a `readable` reply, with usage and finish reason; a call without an id gets a generated id.
 
     If the text is empty, the text of a refusal takes its place.
 
@@ -337,7 +338,7 @@ def message(body: Mapping[str, Any], call: CallKey) -> AssistantMessage:
 
 
 def _refusal(message: Mapping[str, Any]) -> str | None:
-    """Return the text of a model's refusal, next to the content or as a part of it."""
+    """Return the text of a model's refusal, from its own field or from a part of the content."""
     refusal, content = message.get("refusal"), message.get("content")
     if isinstance(content, list) and not refusal:
         refusal = next((part.get("refusal") for part in content if _kind(part) == "refusal"), None)
@@ -373,7 +374,7 @@ def _kind(part: Any) -> str:
 
 
 def _words(value: Any, depth: int = 4) -> str:
-    """Return the text of a thought in any form: text, parts, or objects that contain one."""
+    """Return the text of a thought, which may be a text, a list of parts, or an object that contains the text."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict) and depth:
@@ -408,7 +409,7 @@ def _unread_fields(fields: Mapping[str, Any], read: frozenset[str]) -> dict[str,
 
 
 def _can_be_written(value: Any) -> bool:
-    """Return whether a parsed JSON value can be sent as JSON: not nested too deep, and without NaN."""
+    """Return whether a parsed JSON value can be sent as JSON: not nested too deeply, and without NaN."""
     open_values = [(value, 1)]
     while open_values:
         node, depth = open_values.pop()
@@ -420,7 +421,7 @@ def _can_be_written(value: Any) -> bool:
 
 
 def _raw_calls(message: Mapping[str, Any]) -> Any:
-    """Return the calls of a message; OpenAI's first interface has one, and Anthropic's are parts of the content."""
+    """Return a message's calls: its list of calls, OpenAI's older `function_call`, or Anthropic's content parts."""
     if calls := message.get("tool_calls"):
         return calls
     if isinstance(call := message.get("function_call"), dict):
@@ -464,7 +465,7 @@ def calls_of(raw_calls: Any, call: CallKey) -> tuple[list[ToolCall], list[Invali
 
 
 def as_written(arguments: Any) -> str:
-    """Return arguments as text; a server may send the value itself."""
+    """Return the arguments of a call as text; some servers send a JSON value instead of text."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 

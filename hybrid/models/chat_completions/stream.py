@@ -1,4 +1,4 @@
-"""Assembles a streamed reply (server-sent events) to the body of an unstreamed one.
+"""Assembles a streamed reply (server-sent events) into the body of an unstreamed one.
 
 reply = Assembly()
 reply.feed(chunk)         # bytes as they arrive, split anywhere; until `reply.ended`
@@ -21,16 +21,16 @@ from hybrid.models.usage import merged
 MAX_REPLY_BYTES = 8 * 2**20
 # Total bytes of all replies in transit in this process; beyond it, a reply counts as unreadable.
 MAX_IN_FLIGHT_BYTES = 32 * MAX_REPLY_BYTES
-# Largest size of a stream on the wire in bytes. It is larger than that of a reply, because events wrap a few letters in
+# Largest size of a stream on the wire in bytes. It exceeds `MAX_REPLY_BYTES`, because an event wraps a few letters in
 # hundreds of bytes; only the text is kept.
 MAX_STREAM_BYTES = 16 * MAX_REPLY_BYTES
 MAX_COUNTS_BYTES = 2**16  # Largest size of a reply's token counts, which are merged at each event.
 VALUE_BYTES = 8  # Size that is counted for any value other than text.
-MAX_TRIED = 2_000  # Pieces of a call's arguments after which its end is no longer tested.
+MAX_TRIED = 2_000  # Number of pieces of a call's arguments after which they are no longer tested for being complete.
 _LINE_ENDS = re.compile(rb"\r\n|\n|\r(?!\Z)")
 _BOM = b"\xef\xbb\xbf"
 _BEGINS = re.compile(rb"(?:%b)?\s*(?:data:|event:|id:|retry:|:)" % _BOM)
-# Fields whose pieces are concatenated, even if two are equal; other repeated fields are duplicates.
+# Fields whose pieces are concatenated even if two pieces are equal; in other fields, a repeated text is a duplicate.
 _GROWS = frozenset({"content", "reasoning_content", "reasoning", "thinking", "refusal", "text", "summary", "arguments"})
 _GROW_PARTS = _GROWS | {"signature"}
 _KEEP_ALIVE = frozenset({b"ping", b"heartbeat", b"keepalive", b"keep-alive"})  # Events without content.
@@ -39,9 +39,9 @@ _OF_ONE_PART = ("type", "index", "id")
 NO_REASON = "none given"
 FILTERS = "content_filter_results"  # Azure's field of a choice that names the filter which stopped the reply.
 NATIVE = "native_finish_reason"  # OpenRouter's field of a choice: the finish reason of the provider behind the gateway.
-# Fields of a choice with its finish reason, besides OpenAI's.
+# Fields of a choice, besides OpenAI's `finish_reason`, that state why the reply ended.
 OTHER_REASONS = frozenset({NATIVE, "stop_reason", "meta_info", FILTERS})
-# Feedback of a provider (Gemini, Azure) on a prompt that it blocked.
+# Fields in which a provider (Gemini, Azure) states why it blocked a prompt.
 FEEDBACK = frozenset({"prompt_feedback", "promptFeedback", "prompt_filter_results"})
 
 
@@ -64,7 +64,7 @@ class _Pieces(list[str]):
 
 
 class _InFlight:
-    """Total bytes of all replies in transit, which are read in several threads."""
+    """Counts the bytes of all replies in transit; thread-safe, because replies are read in several threads."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -81,7 +81,7 @@ IN_FLIGHT = _InFlight()
 
 
 class ReplyBytes:
-    """Memory of one reply while it arrives: `hold` adds to it, `release` frees all of it in the end."""
+    """Memory that one reply occupies while it arrives: `hold` adds to it, and `release` frees all of it in the end."""
 
     def __init__(self) -> None:
         self._held = self._received = 0
@@ -124,7 +124,7 @@ class ReplyBytes:
 class StreamedReply(Protocol):
     """A reply that is assembled from pieces."""
 
-    content_type: ClassVar[str]  # Type with which a server declares such a stream.
+    content_type: ClassVar[str]  # Content type that a server declares for such a stream.
     ended: bool  # Whether the server has ended the stream.
 
     @staticmethod
@@ -135,14 +135,14 @@ class StreamedReply(Protocol):
         """Process the next bytes."""
 
     def body(self) -> bytes:
-        """Return the reply, after its last byte. Raises if the stream was incomplete."""
+        """Return the assembled reply, once its last byte was fed. Raises if the stream was incomplete."""
 
     def close(self) -> None:
         """Free the memory of a reply that was read or given up."""
 
 
 class Assembly:
-    """One reply. Its methods raise `UnreadableReplyError`, or `StatusError` for an error with a status."""
+    """Assembles one reply. The methods raise `UnreadableReplyError`, or `StatusError` for an error with a status."""
 
     content_type: ClassVar[str] = "text/event-stream"
 
@@ -162,7 +162,7 @@ class Assembly:
         self._about: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._reason: str | None = None
-        # Finish reasons of the provider behind a gateway, and of its server.
+        # Fields of the choice that state why the reply ended, besides OpenAI's (see `OTHER_REASONS`).
         self._other_reasons: dict[str, Any] = {}
 
     def feed(self, chunk: bytes) -> None:
@@ -179,14 +179,14 @@ class Assembly:
         self._buffer.resize(len(self._line) + self._pending)
 
     def body(self) -> bytes:
-        """Return the reply, after its last byte. Raises if the stream was incomplete."""
+        """Return the assembled reply, once its last byte was fed. Raises if the stream was incomplete."""
         for line in (bytes(self._line).rstrip(b"\r"), b""):
             self._read_line(line)
         if not (self.ended or self._reason):
             raise UnreadableReplyError("the stream broke off before the reply was complete")
         try:
             message = {"role": "assistant", "content": None, **_join_texts(self._message)}
-            # A stream without a finish reason may be incomplete: a gateway also ends the stream of a failed server.
+            # A stream without a finish reason may be incomplete: a gateway still ends the stream if its server fails.
             reason = self._reason or (NO_REASON if message["content"] and not message.get("tool_calls") else None)
             choice = {"index": 0, "message": message, "finish_reason": reason}
             choice |= self._other_reasons
@@ -266,7 +266,7 @@ class Assembly:
             self._bytes.replace(self._other_reasons, reasons)
 
     def _count(self, container: Any) -> None:
-        """Store token counts, which arrive in a choice, beside it or in a separate piece."""
+        """Store token counts, which arrive in a choice, beside a choice or in a separate piece."""
         for name in ("usage", "usageMetadata", "timings"):
             if isinstance(container, dict) and isinstance(counts := container.get(name), dict):
                 counts = merged(self._about.get(name, {}), counts)
@@ -276,7 +276,7 @@ class Assembly:
 
 
 def _reason(value: Any) -> str | None:
-    """Return a finish reason; SGLang's own is an object."""
+    """Return a finish reason as text, or None; SGLang's is an object with a `type`."""
     value = value.get("type") if isinstance(value, dict) else value
     return value if isinstance(value, str) and value not in ("", "null") else None
 
@@ -348,7 +348,7 @@ def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
         call = _call_of(calls, more, function)
         if call is None:
             calls.append(call := {"function": {}})
-        # At the end some servers repeat a call.
+        # Some servers repeat a call at the end of the stream.
         is_repeat = more.get("id") and function.get("arguments") and _parse_arguments(call) == function["arguments"]
         for name, value in more.items():
             if name != "function" and value != "":
@@ -360,7 +360,7 @@ def _add_calls(calls: list[dict[str, Any]], fragments: Any) -> None:
 def _call_of(
     calls: list[dict[str, Any]], more: Mapping[str, Any], function: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Return the call that a piece continues, by its index, else by its id, else the last; None for a new one.
+    """Return the call that a piece continues: by its index, else by its id, else the last call. None for a new call.
 
     Some servers give each of several complete calls the index 0; others send a new id with every piece of one call.
     """

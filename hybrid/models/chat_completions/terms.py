@@ -1,6 +1,6 @@
 """The API variant that a server accepts, learnt from its error messages, once per run.
 
-    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None if it teaches nothing
+    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None if unrelated
 
 Only changes that keep the meaning are automatic: the older name of an option, or omitting an optional option. A
 change that would affect results raises an error that names the option which allows it.
@@ -21,9 +21,9 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.failures import StatusError, summary
 
 NEWER, OLDER = "max_completion_tokens", "max_tokens"
-# Field names under which servers return a model's thoughts; several in one reply have the same content.
+# Field names under which servers return a model's thoughts. If a reply has several of them, their content is the same.
 THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thoughts")
-# Fields of replies that their own server may reject in requests.
+# Fields that a server puts into its replies but may reject when they are sent back.
 SENT_BACK: Final = (*THOUGHTS, "extra_content", "thought_signature", "provider_specific_fields")
 _SAID: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 PASSED_ON: Final = frozenset(_SAID["passed_on"])  # Options of `--model-arg` that are passed to a server unchanged.
@@ -49,7 +49,7 @@ class ApiVariant:
     stream: bool = False
     max_tokens: str = NEWER  # Name of the option for the maximum length of a reply.
     without: frozenset[str] = frozenset()  # Options to leave out.
-    declares_tools: bool = False  # Whether tools that were called stay declared when none may be called any more.
+    declares_tools: bool = False  # Whether tools that were called stay declared when no tool may be called any more.
     bridges: bool = False  # Whether a reply is inserted between a tool's result and the user's next message.
 
     def changes(self, previous: ApiVariant) -> list[str]:

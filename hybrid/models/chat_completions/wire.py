@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     import aiohttp
 
 MAX_ERROR = 64 * 2**10  # Maximum bytes that are read of an error response.
-# Seconds for which an idle connection is kept: many servers close idle connections after 5 seconds, and a request must
-# not be sent at the same moment.
+# Seconds for which an idle connection is kept: many servers close idle connections after 5 seconds, and no request may
+# be sent at that moment.
 IDLE_S = 4.0
 # A stream may take `STREAM_TIMES` as long as the timeout in total, if no gap exceeds the timeout.
 STREAM_TIMES = 10
@@ -168,7 +168,7 @@ class HttpTransport:
             raise ConnectionRefusedError(f"the proxy that the environment names does not answer: {error}") from error
         except aiohttp.ClientHttpProxyError as error:
             raise UnreadableReplyError(f"the proxy that the environment names answers {error.status}") from None
-        # Both errors have a status of 400, which did not come from the server.
+        # aiohttp gives both errors a status of 400, which the server did not send.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or is not HTTP ({error})") from None
         return read(reply)
@@ -234,7 +234,7 @@ def opened_session(address: Address, total_s: float | None, silence_s: float | N
 
         # Use the same certificates as the other clients: `SSL_CERT_FILE` or `SSL_CERT_DIR`, else those of certifi.
         tls = httpx.create_ssl_context()
-    # No limit, because the run limits the calls in flight.
+    # No limit on connections, because the run limits the calls in flight.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_S, ssl=tls)
     timeout = aiohttp.ClientTimeout(total=total_s, sock_read=silence_s)
     return aiohttp.ClientSession(connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar())

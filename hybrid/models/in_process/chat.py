@@ -77,7 +77,7 @@ class HuggingFaceChat:
         self._serving: asyncio.Task[None] | None = None
 
     def metadata(self) -> Mapping[str, Json]:
-        """Name, content hashes of weights and configuration, settings and versions.
+        """Return the name, the hashes of weights and configuration, the settings and the versions.
 
         Raises:
             WeightsError: the weights are missing and cannot be downloaded.
@@ -111,7 +111,7 @@ class HuggingFaceChat:
     async def chat(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> AssistantMessage:
         """Return the model's message.
 
-        A chat template without tools uses the text protocol, unless `--tool-calling native` was requested.
+        If the chat template does not support tools, they are called in text, unless `--tool-calling native` was given.
 
         Raises:
             WeightsError: the weights are missing, damaged or of another architecture.
@@ -133,7 +133,7 @@ class HuggingFaceChat:
         future: asyncio.Future[generation.GeneratedReply] = loop.create_future()
         start_signal: Begun = loop.create_future()
         self._waiting.append((conversation, seed, future, start_signal))
-        # One task serves the queue for all requests in it.
+        # One task serves all requests in the queue.
         if self._serving is None or self._serving.done():
             self._serving = asyncio.create_task(self._serve())
         output = await _served(future, start_signal)
@@ -154,9 +154,9 @@ class HuggingFaceChat:
     async def likelihood(
         self, messages: Sequence[Message], options: Sequence[str], prefix: str = "Answer: ("
     ) -> AssistantMessage:
-        """Return the most likely of `options` as a reply, after `prefix`.
+        """Return a reply with the option that most likely follows `prefix`.
 
-        Its `likelihood` has the probability of each option, 0..1, with sum 1.
+        The reply's `likelihood` has the probability of each option, 0..1, with sum 1.
 
         Args:
             messages: the conversation, ending with the question.
@@ -283,7 +283,7 @@ class HuggingFaceChat:
             except Exception as error:
                 if size == 1 or not is_out_of_memory(error):
                     return [_outage(self.name, error)] * size
-            # Retry outside the handler, because the error keeps the memory of its batch on the device.
+            # Retry outside the handler, because the error keeps its batch in the device's memory.
             self._most = size = -(-size // 2)
         parts = (conversations[start : start + size] for start in range(0, len(conversations), size))
         return [output for part in parts for output in self._generate(part, seed)]
@@ -307,7 +307,7 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
 
 
 async def _served(reply: asyncio.Future[T], start_signal: Begun) -> T:
-    """Return the thread's result; time before its start counts as waiting. Cancelled requests are dropped."""
+    """Return the result of the thread's work; time before its start counts as waiting. Drop a cancelled request."""
     try:
         with waiting():
             either: set[asyncio.Future[Any]] = {reply, start_signal}

@@ -111,7 +111,7 @@ class Loaded:
         stopped = bool(ids) and ids[-1] in self._ends
         marked = tokenizer.decode(ids[:-1] if stopped else ids, skip_special_tokens=False)
         text, calls = self.plain(marked), list[Any]()
-        # Treat a call of a tool that was not offered as ordinary text.
+        # If no tools were offered, a call in the reply is ordinary text.
         if tools and (template := getattr(tokenizer, "response_template", None)):
             # A template raises an error for text that it cannot parse; the text is still usable.
             with suppress(ValueError):
@@ -121,7 +121,7 @@ class Loaded:
         return GeneratedReply(text.strip(), marked, calls, len(prompt), len(ids), not stopped and len(ids) >= limit)
 
     def plain(self, marked: str) -> str:
-        """Remove the special tokens of a text, except those of thoughts, so that no thought is taken for an answer."""
+        """Remove special tokens from a text, except those around thoughts, so that no thought is read as an answer."""
         added = {token.content for token in self._tokenizer.added_tokens_decoder.values() if token.special}
         special = sorted((added | set(self._tokenizer.all_special_tokens)) - set(marks_in(marked)), key=len)
         return re.sub("|".join(map(re.escape, reversed(special))), "", marked) if special else marked

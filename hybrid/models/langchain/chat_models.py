@@ -35,7 +35,8 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
     """Return the chat model that `init_chat_model` makes, or None for a provider that it does not know.
 
     Raises:
-        UsageError: its package is not installed, or the model cannot be created (no key, or an unsupported option).
+        UsageError: the provider's package is not installed, or the model cannot be created (no key, or an unsupported
+            option).
     """
     # LangChain would accept other spellings, but here each provider has one name.
     if not word.isidentifier() or word != word.lower():
@@ -55,12 +56,12 @@ def chat_model_named(word: str, model: str, options: Mapping[str, Any] | None = 
 
 
 def is_streaming(chat_model: BaseChatModel) -> bool:
-    """Return whether the owner of a chat model asked for streaming, which some servers require."""
+    """Return whether a chat model was created with `streaming=True`, which some servers require."""
     return getattr(chat_model, "streaming", None) is True
 
 
 def without_streaming(chat_model: BaseChatModel) -> BaseChatModel:
-    """Return a copy that streams only if its owner asked for it.
+    """Return a chat model that streams only if it was created with `streaming=True`.
 
     LangChain would also stream when a program watches the messages of the graph around it. If a stream is cut in the
     middle of a call, LangChain completes the arguments and reports the call as valid.
@@ -95,20 +96,20 @@ def options_known(chat_model: BaseChatModel) -> frozenset[str]:
 
 
 def package_of(chat_model: BaseChatModel) -> tuple[str, ...]:
-    """Return the distribution of a chat model's class; empty for a class of a script."""
+    """Return the distribution that contains a chat model's class; empty for a class that a script defines."""
     top = type(chat_model).__module__.partition(".")[0]
     return tuple(packages_distributions().get(top, ())[:1])
 
 
 def model_name(chat_model: BaseChatModel) -> str:
-    """Return the name of a passed-in model: `langchain:` and its model name, else its class."""
+    """Return the name of a passed-in model: `langchain:` followed by its model name, or else by its class name."""
     fields = (getattr(chat_model, field, None) for field in ("model_name", "model", "model_id"))
     model = next((name for name in fields if isinstance(name, str) and name), type(chat_model).__name__)
     return f"{WORD}:{model}"
 
 
 def chat_model_metadata(chat_model: BaseChatModel) -> dict[str, Json]:
-    """Return class and settings of a passed-in model, if they are JSON and neither secret nor an address."""
+    """Return the class of a passed-in model, and those settings that are JSON and neither a secret nor an address."""
     keep_secrets_of(chat_model)
     kind = type(chat_model)
     options: dict[str, Json] = {}

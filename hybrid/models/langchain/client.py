@@ -113,19 +113,19 @@ class LangChainClient:
             self._options = {}
         self._detail = settings.image_detail if self._row.detail_option is None else None
         self.images = ImageEncoder(store, image_rules(self._row, self._connection, settings, name))
-        # One chat model for each repetition if each has its own seed; otherwise one for all.
+        # One chat model per repetition if repetitions have seeds of their own, else one for all repetitions.
         self._chat_models: dict[int, BaseChatModel] = {}
         self._terms = PLAIN
         self._transports: list[Any] = []
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return model, options as passed to the chat model, image rules and versions; neither key nor address."""
+        """Return the model, its options as passed on, the image rules and the versions, but neither key nor address."""
         caches = self._row.cache is not None
         metadata = server_metadata(self.name, self._settings, self._options, self._packages, caches=caches)
         return metadata if self._handed_in is None else {**metadata, **chat_model_metadata(self._handed_in)}
 
     def connection(self) -> Mapping[str, Json]:
-        """Return address without secrets, timeout and retries, and options that are no longer sent."""
+        """Return the address (without secrets), the timeout, the retries, and the options that are no longer sent."""
         return self._connection.metadata(self._settings, self._terms.changes(PLAIN))
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[LangChainCall]:
@@ -146,7 +146,7 @@ class LangChainClient:
 
         Raises:
             UsageError: the chat model cannot be made, or does not know an option.
-            ModelRefused: it does not support tools, or its server requires an API variant that LangChain lacks.
+            ModelRefused: the model does not support tools, or its server requires an API variant that LangChain lacks.
             TimeoutError: no reply arrived within the settings' `timeout_s`.
             Exception: any error of the provider's package.
         """
@@ -161,7 +161,7 @@ class LangChainClient:
                     answer = _checked(await bound.ainvoke(request.body.messages))
                 reply = from_langchain(answer, streamed=is_streaming(chat_model))
             except Exception as error:
-                # Another request may have learnt the missing variant meanwhile.
+                # Meanwhile another request may have learnt the variant that the server needs.
                 if self._terms == terms and not self._learns(error):
                     reported = _reported(error)
                     if reported is error:
@@ -175,7 +175,7 @@ class LangChainClient:
         """If the server rejected an optional parameter, drop it from now on; return whether one was dropped.
 
         Raises:
-            ModelRefused: it rejected another aspect of the request; the message says what can be done.
+            ModelRefused: the server rejected another aspect of the request; the message says what can be done.
         """
         failed = read_failure(error)
         if failed.status is None:
@@ -246,7 +246,7 @@ class LangChainClient:
         return private
 
     def _bound(self, chat_model: Any, request: ChatRequest[LangChainCall]) -> Any:
-        """Return the chat model with the tools, and the options that are passed with each call."""
+        """Bind the tools, and the options that are passed with each call, to the chat model; return the result."""
         late = {key: value for key, value in self._options.items() if key in self._row.call_options}
         none_cached = {"prompt_cache_key"} & {*self._options, *self._terms.without}
         if self._row.cache == "key" and self._settings.prompt_cache and not none_cached:
@@ -305,7 +305,7 @@ def _reported(error: Exception) -> Exception:
 
 
 def _checked(reply: AIMessage) -> AIMessage:
-    """Return the reply. Refuse an empty one without a finish reason, which some clients return for an unreadable body.
+    """Return the reply, but reject an empty one without a finish reason: some clients return it for an unreadable body.
 
     Raises:
         ValueError: no content, no call, and no finish reason.

@@ -1,4 +1,4 @@
-"""Converts messages to LangChain's and back.
+"""Converts messages to LangChain's classes and back.
 
     request, sent = to_langchain(arranged, images.encoded, detail)
     reply = from_langchain(await client.ainvoke(request))
@@ -38,7 +38,7 @@ from hybrid.models.usage import read_usage
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
-# Maps a stored image to the one that is sent, and its bytes in base64.
+# Maps a stored image to the image that is sent and its bytes in base64.
 Encode = Callable[[StoredImage], tuple[StoredImage, bytes]]
 
 # The only key in the arguments of a call that LangChain could not represent; its value is `[text, error]`.
@@ -48,7 +48,7 @@ REPAIRS: ContextVar[dict[str, tuple[str, ...]]] = ContextVar("repairs of the rep
 
 # Names under which providers report a finish reason.
 _REASONS = ("finish_reason", "stop_reason", "done_reason", "status", "native_finish_reason")
-# The wire format whose reasons are looked up first, by LangChain's word for the provider.
+# For LangChain's name of a provider, the wire format whose finish reasons are looked up first.
 _WIRES: dict[str, Wire] = {"anthropic": "anthropic", "google_genai": "gemini", "ollama": "ollama"}
 
 
@@ -102,7 +102,7 @@ def _to_ai_message(message: AssistantMessage) -> AIMessage:
         {"name": call.name, "args": call.written, "id": call.id, "error": call.error, "type": "invalid_tool_call"}
         for call in message.invalid
     ]
-    # Clients that read calls only here (ChatNVIDIA) would send a result without its call.
+    # Some clients (ChatNVIDIA) read calls only here; without this, they would send a result without its call.
     extra = {"tool_calls": [_in_openai_form(call) for call in message.calls]} if message.calls else {}
     if message.native is None:
         return AIMessage(message.text, tool_calls=calls, invalid_tool_calls=invalid, additional_kwargs=extra)
@@ -117,7 +117,7 @@ def _to_ai_message(message: AssistantMessage) -> AIMessage:
 
 
 def _in_openai_form(call: ToolCall) -> dict[str, Any]:
-    """Return a call as chat completions writes it."""
+    """Return a call in the form of OpenAI's chat completions."""
     function = {"name": call.name, "arguments": as_written(dict(call.args))}
     return {"id": call.id, "type": "function", "function": function}
 
@@ -125,7 +125,7 @@ def _in_openai_form(call: ToolCall) -> dict[str, Any]:
 def from_langchain(reply: AIMessage, *, streamed: bool = False) -> AssistantMessage:
     """Convert a client's reply; if the text is empty, the text of a refusal takes its place.
 
-    The last call of a `streamed` reply that did not end properly is invalid, as LangChain may have completed it.
+    If a `streamed` reply did not end properly, its last call is invalid, because LangChain may have completed the call.
 
     Raises:
         BrokenOffError: the server broke the reply off.
@@ -209,7 +209,7 @@ def _read_end(metadata: Mapping[str, Any]) -> tuple[str | None, End]:
 
 
 def _refusal(reply: AIMessage) -> str | None:
-    """Return the text of a refusal by an OpenAI model; it is next to the content, or is a part of it."""
+    """Return the text of a refusal by an OpenAI model, from its own field or from a part of the content."""
     parts = reply.content if isinstance(reply.content, list) else []
     refusals = [part.get("refusal") for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
     words = (reply.additional_kwargs.get("refusal"), *refusals)
@@ -225,7 +225,7 @@ def _text(message: BaseMessage) -> str:
 
 
 def coerce_arguments(reply: bytes) -> bytes:
-    """Convert the arguments of every tool call in a reply of OpenAI's chat or responses API to an object.
+    """Convert the arguments of every tool call in a reply of OpenAI's chat or responses API into an object.
 
     LangChain would reject the full reply if the arguments of a call were any other JSON value, such as `[1, 2]`. Such a
     value is put under `UNREAD`, where `from_langchain` finds it. Any other body is returned unchanged.

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     import httpx
 
 ONLY_STREAMS = 400
-# zlib's `wbits` by content encoding; it recognises gzip and zlib by their headers. None means plain bytes.
+# zlib's `wbits` for each content encoding; None means plain bytes. With `MAX_WBITS | 32`, zlib recognises gzip and zlib
+# data by their headers.
 UNPACKED_BY: Mapping[str, int | None] = {
     "identity": None,
     **dict.fromkeys(("gzip", "x-gzip", "deflate"), zlib.MAX_WBITS | 32),
@@ -30,7 +31,7 @@ GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 async def _refuse_unread(response: httpx.Response) -> None:
-    """Bound what httpx reads afterwards (`MAX_REPLY_BYTES`, unpacked); httpx calls it before it reads or redirects.
+    """Limit the unpacked body to `MAX_REPLY_BYTES`. A response hook, which httpx calls before it reads or redirects.
 
     Raises:
         StatusError: a redirection, or a streamed reply.
@@ -47,14 +48,14 @@ async def _refuse_unread(response: httpx.Response) -> None:
 
 
 async def _ask_for_gzip(request: httpx.Request) -> None:
-    """Request no compression except gzip, which is unpacked here; httpx calls it before sending."""
+    """Request no compression except gzip, which this module unpacks. A request hook, called before sending."""
     request.headers["accept-encoding"] = "gzip"
 
 
 def _bounded(stream: Any, encoding: str, package: Any) -> Any:
-    """Return the unpacked bytes of a stream of `package`, up to the limit of a reply.
+    """Wrap a stream of `package` so that it yields unpacked bytes, up to the limit of a reply.
 
-    Reading it raises `UnreadableReplyError` beyond the limit, or for bytes that are not in this encoding.
+    Reading the stream raises `UnreadableReplyError` beyond the limit, or for bytes that are not in this encoding.
     """
 
     class BoundedStream(package.AsyncByteStream):  # type: ignore[misc]
@@ -93,7 +94,7 @@ class Unpacker:
             chunk = self._stream.unconsumed_tail
 
 
-# Hooks for httpx clients; some packages configure them to follow redirections, and request unstreamed replies.
+# Hooks for httpx clients. Without them, some providers' clients follow redirections and read replies of any length.
 HOOKS: Mapping[str, Any] = {"request": [_ask_for_gzip], "response": [_refuse_unread]}
 
 # The option of a provider's client (without `pool_option`) that accepts the arguments of an httpx client.
@@ -112,7 +113,7 @@ def _in_batch(request: Any) -> Any:
 
 
 def _package_of(value: object) -> Any:
-    """Return the package of a request or response: the client may use another one than `httpx`."""
+    """Return the package that defines the class of a request or response; it need not be `httpx`."""
     return sys.modules[type(value).__module__.partition(".")[0]]
 
 
@@ -121,7 +122,7 @@ def httpx_arguments(base_url: str | None) -> dict[str, Any]:
     import httpx
 
     class Transport(httpx.AsyncHTTPTransport):
-        """A transport that the package also passes to its synchronous client, which calls `close`."""
+        """A transport that Google's package also passes to its synchronous client, which calls `close`."""
 
         def close(self) -> None:
             """Do nothing: no synchronous connection was opened."""
@@ -131,7 +132,7 @@ def httpx_arguments(base_url: str | None) -> dict[str, Any]:
             await request.aread()
             return _in_batch(request) or await super().handle_async_request(request)
 
-    # Without an httpx transport Google's client uses aiohttp, whose error replies it does not await.
+    # Without an httpx transport, Google's client uses aiohttp and does not await the bodies of its error replies.
     return {"transport": Transport(proxy=proxy_for(base_url or GOOGLE)), "event_hooks": HOOKS}
 
 

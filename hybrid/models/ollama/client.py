@@ -61,7 +61,7 @@ _ALTERNATE = re.compile(r"roles must alternate", re.I)
 
 @dataclass(frozen=True, slots=True)
 class OllamaRequest:
-    """A request that can be written again with each turn of the user joined into one message."""
+    """A request that can also be written with each user turn joined into one message."""
 
     messages: Sequence[Message]
     tools: bytes
@@ -91,11 +91,11 @@ class OllamaClient:
         self._wire = HttpTransport(address(self._connection), settings.timeout_s, LineAssembly)
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return model, options as sent, image rules and versions; neither key nor address."""
+        """Return the model, the options as sent, the image rules and the versions, but neither key nor address."""
         return server_metadata(self.name, self._settings, self._options, ("aiohttp",), caches=False)
 
     def connection(self) -> Mapping[str, Json]:
-        """Return address without secrets, timeout and retries, and deviations from the standard form of requests."""
+        """Return the address (without secrets), timeout, retries, and deviations from the standard form of requests."""
         terms = ["the messages of a user turn are joined"] if self._joined else []
         return self._connection.metadata(self._settings, terms)
 
@@ -110,7 +110,8 @@ class OllamaClient:
         specs = self._tools_offered.specs(tools)
         call_options = options_of_repetition(self._options, call.repetition)
         body = OllamaRequest(messages, as_json(specs) if specs else b"", images, call_options)
-        # The hash covers each image by its known SHA-256. It does not depend on the form in which the request is sent.
+        # The hash is computed from the standard form of the request, whichever form is sent, and from the SHA-256 of
+        # each image.
         sha256 = hashlib.sha256(b"".join(self._write_request(body, joined=False, stream=False)[::2]))
         sha256.update("".join(image.sent.sha256 for image in sent).encode())
         return ChatRequest(call, body, sha256.hexdigest(), tuple(sent))
@@ -203,7 +204,7 @@ def _message(error: StatusError) -> str:
 
 
 def checked_options(options: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the options to send, including the length of the context and the behaviour at its end.
+    """Return the options to send, including the length of the context and what happens when it is full.
 
     Raises:
         UsageError: an option that Ollama does not have, or an invalid length.
@@ -213,14 +214,14 @@ def checked_options(options: Mapping[str, Json]) -> dict[str, Json]:
     num_ctx = options.get("num_ctx", NUM_CTX)
     if isinstance(num_ctx, bool) or not isinstance(num_ctx, int) or num_ctx < 1:
         raise UsageError(f"--model-arg num_ctx={num_ctx}: write a number of tokens, such as {NUM_CTX}")
-    # Without these two the server silently drops the beginning of a prompt that does not fit.
+    # Without `truncate` and `shift`, the server silently drops the beginning of a prompt that does not fit.
     return {"truncate": False, "shift": False, **options, "num_ctx": num_ctx}
 
 
 def server_url(address: str | None) -> str:
-    """Return a server's address, from `--base-url` or `OLLAMA_HOST`, which needs neither scheme nor port.
+    """Return a server's address from `--base-url` or `OLLAMA_HOST`, which may lack the scheme and the port.
 
-    It is read as by Ollama: without a scheme the port is 11434, and a wildcard listening address is this machine.
+    The text is read as by Ollama: without a scheme the port is 11434, and a wildcard listening address is this machine.
     Raises `UsageError` for an invalid address.
     """
     text = (address or "").strip()

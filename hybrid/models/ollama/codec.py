@@ -31,7 +31,7 @@ from hybrid.models.ollama.stream import LineAssembly
 from hybrid.models.replies import mark_end, read_end
 from hybrid.models.usage import read_usage
 
-# Options of a run that are sent under `options`; the others are fields of the request.
+# Options of a run that are sent under `options`; other options are fields of the request itself.
 # Sources: `Options` and `Runner` in api/types.go, and docs/modelfile.mdx.
 MODEL_OPTIONS: Final = frozenset(
     {
@@ -114,7 +114,7 @@ def _user_messages(parts: Sequence[Part]) -> Iterator[dict[str, Any]]:
 
 
 def _with_images(role: str, parts: Sequence[Part]) -> dict[str, Any]:
-    """Build one message with text and pictures; most models get each picture at its marker."""
+    """Build one message with text and pictures; for most models, Ollama inserts each picture at its marker."""
     count = sum(isinstance(part, ImagePart) for part in parts)
     content = "\n".join(_unmarked(part) if isinstance(part, str) else "[img]" for part in parts)
     return {"role": role, "content": content, **({"images": [PLACE] * count} if count else {})}
@@ -181,7 +181,7 @@ def _start(data: bytes) -> str:
 
 
 def message(body: Mapping[str, Any], call: CallKey, num_ctx: int) -> AssistantMessage:
-    """Build the message of a `readable` reply; a call without an id gets one.
+    """Build the message of a `readable` reply; a call without an id gets a generated id.
 
     `num_ctx` is the length of the context in tokens: a reply that was cut because the context is full ends
     with `CONTEXT_FULL`.
@@ -227,13 +227,13 @@ def _finish_reason(body: Mapping[str, Any], usage: TokenUsage | None, num_ctx: i
     reason = body.get("done_reason")
     if not isinstance(reason, str):
         return None
-    # Subtract one token, because some versions keep the last position free.
+    # Subtract one token, because some versions of Ollama keep the last position free.
     is_full = usage is not None and usage.input_tokens + usage.output_tokens >= num_ctx - 1
     return CONTEXT_FULL if reason == "length" and is_full else reason
 
 
 def malformed_body(error: str) -> bytes:
-    """Build the body of a reply whose call Ollama could not parse, from its error message, which quotes the model."""
+    """Build the body of a reply whose call Ollama could not parse, from its error message, which quotes the reply."""
     raw = re.search(r"raw='(.*)', err=", error, re.DOTALL)
     reply = {"role": "assistant", "content": "", MALFORMED: {"raw": raw[1] if raw else "", "error": error}}
     return json.dumps({"message": reply, "done": True, "done_reason": MALFORMED}).encode("ascii")

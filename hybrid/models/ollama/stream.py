@@ -1,4 +1,4 @@
-"""Assembles a reply streamed as lines of JSON to the body of an unstreamed one.
+"""Assembles a reply streamed as lines of JSON into the body of an unstreamed one.
 
 reply = LineAssembly()
 reply.feed(chunk)         # bytes as they arrive, split anywhere; until `reply.ended`
@@ -16,7 +16,7 @@ from hybrid.models.failures import UnreadableReplyError
 
 
 class LineAssembly:
-    """A reply of Ollama. Raises `UnreadableReplyError`."""
+    """Assembles one reply of Ollama. The methods raise `UnreadableReplyError`."""
 
     content_type: ClassVar[str] = "application/x-ndjson"
 
@@ -48,7 +48,7 @@ class LineAssembly:
         self._buffer.resize(len(self._line))
 
     def body(self) -> bytes:
-        """Return the reply, after its last byte. Raises if the stream was incomplete."""
+        """Return the assembled reply, once its last byte was fed. Raises if the stream was incomplete."""
         self._read_line(bytes(self._line))
         if "error" not in self._about and not self.ended:
             raise UnreadableReplyError("the stream broke off before the reply was complete")

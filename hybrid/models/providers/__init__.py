@@ -2,7 +2,7 @@
 
 The file `NAME.py` exports `MODEL`, which opens the models `NAME:...` (`ModelOpener`), and is found by its name. A
 provider that LangChain's `init_chat_model` knows needs no row: its options are those of its class
-(`langchain/chat_models.py`). A row adds the names of its keys, its special options, and separate connections
+(`langchain/chat_models.py`). A row adds the names of the provider's keys, its special options, and separate connections
 (`langchain/pools.py`).
 """
 
@@ -66,7 +66,7 @@ class Provider:
 
     @property
     def packages(self) -> tuple[str, str]:
-        """LangChain's package and the client that it uses."""
+        """The names of LangChain's package for the provider, and of the client package that it uses."""
         word = self.name.replace("_", "-")
         return f"langchain-{word}", word
 

@@ -34,7 +34,7 @@ class EmbeddedModel(HuggingFaceChat):
         self.name = "embedded"
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return the metadata of the checkpoint, and that it is a demonstration."""
+        """Return the metadata of the checkpoint, marked as a demonstration."""
         return {**super().metadata(), "model": self.name, "demonstration": True}
 
 

@@ -1,4 +1,4 @@
-"""`hf:DIR_OR_ID`: weights in this process."""
+"""`hf:DIR_OR_ID`: models whose weights are loaded into this process."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore) -> ChatMod
     del store
     if not (folder := name.partition(":")[2]):
         raise UsageError(f"--model {name!r}: write replay:DIR")
-    # Options without effect are rejected, so that a manifest does not claim them.
+    # Reject options that have no effect on recordings, so that no manifest lists them.
     fields = ("base_url", "image_detail", "max_pixels", "reasoning_effort", "tool_calling", "thoughts")
     useless = [*given_options(settings, *fields), *(["--stream"] if settings.stream == "on" else [])]
     useless += [f"--model-arg {key}" for key, value in settings.extra.items() if value is not None]

@@ -23,7 +23,7 @@ from hybrid.core.types import Json
 RESERVED: Final = frozenset(
     {"host", "port", "model", "model-path", "served-model-name", "alias", "hf-repo", "hf", "m", "a", "uds"}
 )
-# Secrets on a command line can be read by every user of the machine.
+# Rejected arguments: every user of the machine can read the secrets on a command line.
 SECRETS: Final = frozenset({"api-key", "api-key-file", "hf-token", "admin-api-key"})
 FLAGS: Final[Mapping[str, bool]] = {"on": True, "true": True, "off": False, "false": False}
 
@@ -34,7 +34,7 @@ class ServerKind:
 
     word: str
     title: str
-    # The program, and the variable that names another one.
+    # The program, and the environment variable with the path of another program.
     program: str
     variable: str
     install: str
@@ -47,7 +47,7 @@ class ServerKind:
     module_words: tuple[str, ...] = ()
 
     def first_words(self, program: str, model: str) -> list[str]:
-        """Return the command line after the program, up to the model."""
+        """Return the command line after the program, up to and including the model."""
         if self.module_words and Path(program).name.startswith("python"):
             return [*self.module_words, os.path.expanduser(model)]
         return self.model_words(model)
@@ -70,12 +70,12 @@ class ServerCommand:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the values that identify a server: equal ones mean the same server."""
+        """The values that identify a server: equal values mean the same server."""
         return (self.program, *self.arguments)
 
 
 def _llamacpp_words(model: str) -> list[str]:
-    """Return the words for a GGUF file with the projector beside it, or for a repository of the hub."""
+    """Return the arguments for a GGUF file and the projector in its folder, or for a repository of the hub."""
     path = Path(model).expanduser()
     if not path.is_file():
         if model.lower().endswith(".gguf") or model.startswith(("/", "./", "../", "~")):
@@ -166,7 +166,7 @@ def _check_argument(kind: ServerKind, key: str) -> None:
 
 
 def _argument_words(key: str, value: str) -> list[str]:
-    """Return the words of one argument: `on` is the flag, `off` its negative form."""
+    """Return the command-line words of one argument; the value `on` gives the flag, `off` the negative flag."""
     flag = FLAGS.get(value.casefold())
     if flag is None:
         return [f"--{key}", value]
@@ -181,7 +181,7 @@ def _parser_arguments(word: str, model: str, user_args: Mapping[str, str]) -> di
         values["tool-call-parser"] = parsers.tools
     if parsers.reasoning and "reasoning-parser" not in user_args:
         values["reasoning-parser"] = parsers.reasoning
-    # vLLM returns calls as plain text without this flag.
+    # Without this flag, vLLM returns calls as plain text.
     if word == "vllm" and (values.get("tool-call-parser") or user_args.get("tool-call-parser")):
         values["enable-auto-tool-choice"] = "on"
     return values
@@ -198,7 +198,7 @@ def parsers_of(word: str, model: str) -> Parsers:
 
 
 def _model_type(folder: Path) -> str:
-    """Return the type that a local checkpoint names; empty if there is none."""
+    """Return the `model_type` in a local checkpoint's configuration; empty if the configuration has none."""
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 SERVER_LOG: Final = "server.log"
-# None outside a run.
+# The folder in which servers of the current run write their logs; None outside a run.
 LOG_FOLDER: Final[ContextVar[Path | None]] = ContextVar("LOG_FOLDER", default=None)
 
 

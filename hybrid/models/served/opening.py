@@ -59,7 +59,7 @@ class ServedModel(Caller[RequestBody]):
         self._server = server
 
     def metadata(self) -> Mapping[str, Json]:
-        """Return the model's facts with the arguments of its server, without its address."""
+        """Return the model's facts and the arguments of its server, without the server's address."""
         return {**super().metadata(), "server": dict(self._command.facts)}
 
     def connection(self) -> Mapping[str, Json]:

@@ -30,7 +30,7 @@ from hybrid.models.base import ModelRefused
 from hybrid.models.served.commands import KINDS, ServerCommand
 from hybrid.models.served.logs import LOG_FOLDER, SERVER_LOG
 
-# Seconds to wait: a download of weights or a slow disk may take this long.
+# Seconds to wait until a server is ready: a download of weights or a slow disk may take this long.
 START_S: Final = 3600.0
 POLL_S: Final = 0.5
 HEALTH_TIMEOUT_S: Final = 5.0
@@ -93,7 +93,7 @@ class OwnServer:
         """Start the server if it does not run, and wait until it answers.
 
         Raises:
-            ModelRefused: it ended, or did not answer within `start_s` seconds.
+            ModelRefused: the server ended, or did not answer within `start_s` seconds.
         """
         if self._is_ready and not self.has_ended:
             return

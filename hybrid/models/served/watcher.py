@@ -53,7 +53,7 @@ def _signal_group(group: int, number: signal.Signals) -> None:
 
 
 if __name__ == "__main__":
-    # Ctrl-C and a closed terminal are for the program, which then closes the pipe.
+    # The program that started this process handles Ctrl-C and a closed terminal; it then closes the pipe.
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     exit_code = main(sys.argv[1:])

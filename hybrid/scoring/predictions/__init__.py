@@ -24,7 +24,7 @@ def recognise(path: Path) -> Recognised | None:
         DataError: an unusable file of a known format; the message names file and row.
         UsageError: a folder with several sets of predictions.
     """
-    # Imported here, because every run shows scores, and few of predictions.
+    # Imported here, because every run imports this package to show scores, but few runs read predictions.
     from hybrid.scoring.predictions import every_eval_ever, flat, inspect, lmms_eval, vlmevalkit
 
     for read in (vlmevalkit.read, lmms_eval.read, inspect.read, every_eval_ever.read, flat.read):

@@ -16,7 +16,7 @@ from hybrid.core.errors import DataError
 from hybrid.display.terminal import how_many
 from hybrid.scoring.predictions.base import Recognised
 
-# Maximum bytes of a file, enough for a letter for each of a million questions.
+# Maximum size of a file in bytes, enough for a letter for each of a million questions.
 MAX_BYTES = 100_000_000
 
 
@@ -54,7 +54,7 @@ def read(path: Path) -> Recognised | None:
 
 
 def _letter(answer: str) -> str:
-    """Return the answer, a single letter as a capital; empty for `(Z)`, which stands for no answer in submissions."""
+    """Return the answer, with a single letter in upper case; empty for `(Z)`, which submissions use for no answer."""
     if not re.fullmatch(r"\(?[A-Za-z]\)?", bare := answer.strip()):
         return answer
     return "" if bare.strip("()").upper() == "Z" else bare.upper()

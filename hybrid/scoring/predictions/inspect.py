@@ -1,7 +1,7 @@
 """Logs of Inspect AI, `.eval` (a zip of JSON) and `.json`, including those from `hybrid export --to inspect`.
 
-Inspect is not needed: the reader uses `samples` of a `.json`, `samples/ID_epoch_N.json` of a `.eval`. It reads a
-sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message),
+Inspect need not be installed: the reader uses `samples` of a `.json` file, or `samples/ID_epoch_N.json` of a `.eval`
+file. It reads a sample's `id`, `epoch`, `target`, `choices`, last reply (`output`, else the assistant's last message),
 `metadata.task` and `metadata.cluster`.
 """
 
@@ -21,14 +21,14 @@ from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, lette
 
 # Zip compression method number of zstd.
 ZSTD = 93
-# Maximum bytes of one sample, and of a full `.json`; both include pictures.
+# Maximum size in bytes of one sample, and of a full `.json`; both include pictures.
 MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
-# Maximum entries of a `.eval`: one per sample, plus a few for the log.
+# Maximum number of entries of a `.eval`: one per sample, plus a few for the log.
 MAX_ENTRIES = 1_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """Return the first epoch of every sample; None if not such a log. Raises `DataError` for a broken log."""
+    """Return the first epoch of every sample; None if it is no Inspect log. Raises `DataError` for a broken log."""
     if not path.is_file():
         return None
     if path.suffix.lower() == ".eval":

@@ -73,7 +73,7 @@ def join(recognised: Recognised, card: BenchmarkCard, questions: Sequence[Questi
 
 
 def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
-    """Return the rows with the questions that the rows themselves describe, if the benchmark can score those.
+    """Return the rows with the questions that the rows themselves describe, if the benchmark can score such questions.
 
     Raises:
         UsageError: the benchmark needs its data to score.
@@ -104,7 +104,7 @@ class _Table:
         self.how: Counter[str] = Counter()
 
     def put(self, row: PredictedRow, place: str | None, method: str) -> None:
-        """Assign the row to its question; a row without a question is extra."""
+        """Assign the row to its question; a row without a question counts as extra."""
         if place is None or place not in self.questions:
             self.extra.append(row.name)
             return
@@ -117,7 +117,7 @@ class _Table:
         self.how[method] += 1
 
     def joined(self, recognised: Recognised) -> Joined:
-        """Return the pairs in the order of the data, and what has no match on either side."""
+        """Return the pairs in the order of the data, and the questions and rows that have no match."""
         questions = [question for place, question in self.questions.items() if place in self.rows]
         clustered = cluster_by_rows(questions, [self.rows[question.id].cluster for question in questions])
         pairs = tuple((question, prediction_of(self.rows[question.id], question)) for question in clustered)
@@ -127,7 +127,7 @@ class _Table:
 
 
 def cluster_by_rows(questions: Sequence[Question], clusters: Sequence[str]) -> tuple[Question, ...]:
-    """Return the questions clustered by their rows; by their pictures if no row names a cluster."""
+    """Return the questions with the clusters that their rows name; clustered by picture if no row names a cluster."""
     if not any(clusters):
         return cluster_by_pictures(questions)
     data_clusters = ("" if question.cluster.startswith(PICTURE) else question.cluster for question in questions)
@@ -171,7 +171,7 @@ def refuse_rotations(rows: Sequence[PredictedRow]) -> None:
 
 
 def _by_index(rows: Sequence[PredictedRow], questions: Mapping[str, Question]) -> Mapping[str, str]:
-    """Map each row's location to the question with the row's index as id; empty if any such row contradicts it."""
+    """Map each row's location to the question whose id is the row's index; empty if a row contradicts its question."""
     from hybrid.benchmarks.questions.index import CIRCULAR_STEP
 
     by_location: dict[str, str] = {}
@@ -199,7 +199,7 @@ def _by_place(rows: Sequence[PredictedRow], questions: Sequence[Question], expec
 
 
 def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
-    """Return each row's position in its task, from 1: from the file, or by index if the task is complete."""
+    """Return each row's position in its task (1, 2, ...): from the file, or by index if the task is complete."""
     places = {row.where: row.place for row in rows if row.place is not None}
     if len(places) == len(rows):
         return places
@@ -210,7 +210,7 @@ def _numbers(rows: Sequence[PredictedRow], expected: int) -> Mapping[str, int]:
 
 
 def _fits(row: PredictedRow, question: Question) -> bool:
-    """Return whether the question's text contains the row's and the options agree, if both are known."""
+    """Return whether the question's text contains the row's text and their options agree, as far as these are known."""
     if row.text and question.text and _words(row.text) not in _words(question.text):
         return False
     if not row.choices or not any(question.choices):
@@ -219,7 +219,7 @@ def _fits(row: PredictedRow, question: Question) -> bool:
 
 
 def _same_answer(row: PredictedRow, question: Question) -> bool | None:
-    """Return whether the answers agree; None if either side has no comparable answer."""
+    """Return whether row and question have the same right answer; None if one of them has no comparable answer."""
     if row.answer is None or not isinstance(question.target, str | int):
         return None
     return row.answer.casefold() == letter_of(str(question.target)).casefold()

@@ -26,7 +26,7 @@ SAMPLES = "*samples_*.jsonl"
 
 
 def read(path: Path) -> Recognised | None:
-    """Return the rows of a log, or of all logs in a folder (`*samples_*.jsonl`, up to one folder deeper); None if none.
+    """Return the rows of a log, or of all logs (`*samples_*.jsonl`) in a folder and its direct subfolders; else None.
 
     Raises:
         DataError: a line that is not JSON, or lacks a field.

@@ -20,7 +20,7 @@ from hybrid.scoring.predictions.join import join, missing_from, pictures_note, w
 
 
 def sets_of(paths: Sequence[Path], card: BenchmarkCard) -> tuple[tuple[Path, ...], ...]:
-    """Group the paths by model: files of one model in one folder form one set, its plain file first.
+    """Group the paths by model: files of one model in one folder form one set, with the plain file first.
 
     `mcq_NAME.jsonl` belongs to `NAME.jsonl` if `mcq_` is among the card's `prediction_prefixes`; every other path is a
     set by itself, in the order given.

@@ -25,10 +25,12 @@ NEEDED = ("index", "question", "prediction")
 OURS = "idx"
 IDS = (OURS, "id", "question_id")
 TASKS = ("category", "task", "sub_task", "split")
-# Maximum characters of a workbook cell; writers cut a longer text there, or leave the cell empty.
+# Maximum number of characters in a workbook cell; programs that write workbooks cut a longer text, or leave the cell
+# empty.
 MAX_CELL = 32_767
 
-# Maximum parts of a workbook, and bytes after decompression; the largest published sheets have about ten million bytes.
+# Maximum number of parts of a workbook, and of its bytes after decompression; the largest published sheets have about
+# ten million bytes.
 MAX_ENTRIES, MAX_UNPACKED = 10_000, 256 * 2**20
 # Number of bytes to search for a document type, which must come before the first element.
 MAX_PROLOGUE = 64 * 2**10
@@ -99,7 +101,7 @@ def _separated(path: Path, delimiter: str) -> Iterator[Sequence[str]]:
 
     sheet = Separated(path, delimiter)
     yield (names := sheet.columns())
-    # Sheets from `hybrid export` have this column, and escape cells that would be formulas; undo that.
+    # Sheets from `hybrid export` have this column, and escape cells that would be formulas; undo the escaping.
     plain = unescape if OURS in names else str
     for _, row in sheet.scan(names):
         if isinstance(row, DataError):
@@ -112,7 +114,8 @@ def _xlsx(path: Path) -> Iterator[Sequence[str]]:
 
     _refuse_archive(path)
     try:
-        # A writer turned a reply that begins with "=" into a formula: the reply is its text, not its value (0).
+        # Some writers turn a reply that begins with "=" into a formula. The reply is the text of the formula, not its
+        # value (0).
         with closing(load_workbook(path, read_only=True, data_only=False)) as book:
             sheets = book.worksheets[:1]
             for sheet in sheets:

@@ -51,7 +51,7 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
         try:
             rows = tuple(section.rows(comparison))
             computed[section.name] = SectionResult(section, rows, section.lead(comparison, rows) if rows else "")
-        # A truncated or edited trace raises ValueError (JSON, pydantic); the disk raises OSError.
+        # A truncated or edited trace raises ValueError (JSON, pydantic); a failed read from disk raises OSError.
         except (HybridError, OSError, ValueError) as error:
             fault = " ".join(str(error).split()) or type(error).__name__
             computed[section.name] = SectionResult(section, (), fault=fault)
@@ -63,8 +63,8 @@ def results(comparison: Comparison, only: Collection[str] | None = None) -> tupl
 
 
 def _judge_first(comparison: Comparison) -> None:
-    """Judge the tool output of all solvers, which reads their attempts; then every section finds their facts."""
-    # The section that needs what cannot be read reports it.
+    """Judge the tool output of all solvers: this reads their attempts and caches the facts for every section."""
+    # If a file cannot be read, the section that needs it reports the error.
     for solver in comparison.solvers:
         if role(solver) in ("hybrid", "specialist"):
             with suppress(HybridError, OSError, ValueError):

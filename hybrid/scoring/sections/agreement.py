@@ -89,7 +89,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _count_choices(questions: AnyQuestions, ids: Collection[str], known: dict[str, int]) -> list[int]:
-    """Return the number of choices of each question, 0 if it has none or cannot be read; `known` is filled."""
+    """Return the number of choices of each question, 0 if it has none or cannot be read; `known` is the cache."""
     for identity in ids:
         if identity not in known:
             question = questions.get(identity)

@@ -51,7 +51,7 @@ BETTER, ANSWERING = "difference from better answers", "difference from answering
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return the parts of each pair's difference, and for a specialist the rows of both parts of its questions."""
+    """Return the parts of each difference and, for a specialist, rows on the questions that it answers and the rest."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         section_rows += _specialist_rows(comparison, pair)
@@ -69,7 +69,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Result]:
-    """Yield the rows where a specialist answers and where it does not, if it answers some questions but not all."""
+    """Yield rows on the questions that a specialist answers, and on the others, if it answers some but not all."""
     solvers = sorted(map(comparison.named, pair), key=lambda solver: role(solver) != "specialist")
     if [role(solver) == "specialist" for solver in solvers] != [True, False]:
         return
@@ -88,7 +88,7 @@ def _specialist_rows(comparison: Comparison, pair: SolverPair) -> Iterator[Resul
 
 
 def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterator[Result]:
-    """Yield difference, values and right answers on some questions; without a test, no difference and no value a.
+    """Yield difference, values and right answers on some questions; unless `tested`, omit difference and value a.
 
     There are no rows if the part has no value of this metric, which the conclusion compares with that of all questions.
     """
@@ -108,7 +108,7 @@ def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterato
 
 
 def _row_of(part: Overlap, quantity: str, metrics: Sequence[Metric], group: str) -> Result:
-    """Return a row without a value about the two solvers of some questions."""
+    """Return a row about two solvers on some questions; the row has no value yet."""
     first, second = part.solvers[0], part.solvers[1]
     return Result(
         NAME,

@@ -45,7 +45,7 @@ NEAR_ZERO = "not given: the way from the better part to the ceiling does not dif
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield counts and the share of the way for each hybrid solver with both parts, over all and within each task."""
+    """Yield the rows, in total and by task, of each hybrid solver whose MLLM alone and specialist were run too."""
     for group in comparison.groups:
         if group.alone is None or group.specialist is None:
             continue
@@ -65,7 +65,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             yield part.count("only hybrid", hybrid * (1 - either))
             yield part.count("missed", (1 - hybrid) * either)
             yield part.count("neither", (1 - hybrid) * (1 - either), detail=True)
-            # The interval treats the part that is better here as the better one.
+            # The interval takes as given which of the two parts is the better one.
             yield from part.gated(part.open_ratio("reached", hybrid - better, gained, NEAR_ZERO))
 
 

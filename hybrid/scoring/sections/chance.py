@@ -84,7 +84,7 @@ def _guess_row(guess: Expected, unit: str, metric: str, group: str, n: int) -> R
 
 
 def _above_row(solver: str, metric: Metric, guess: Expected | None, unit: str, group: str) -> Result | None:
-    """Return a solver's value minus the guess at its questions, with its own interval; the guess counts as known."""
+    """Return a solver's value minus the guess, with the interval of the value: the guess counts as exactly known."""
     if metric.value is None or guess is None:
         return None
     low, high = (None if end is None else end - guess.value for end in ends_of(interval(metric)))
@@ -104,7 +104,7 @@ def _by_task(comparison: Comparison, guesses: Mapping[str, Guess]) -> Iterator[R
         if guess is None:
             continue
         yield _guess_row(guess, FRACTION, ACCURACY, name, len(ids))
-        # By answer, the number of questions on which it is right; empty if answers cannot be listed.
+        # Maps each answer to the number of questions on which it is right; empty if answers cannot be listed.
         right = defaultdict[str, float](float)
         judged = [guesses[identity] for identity in ids if guesses[identity].correct is not None]
         for answer, value in (pair for known_guess in judged for pair in known_guess.by_answer.items()):
@@ -134,7 +134,7 @@ def _by_metric(
     cache: dict[tuple[tuple[str, bool], ...], dict[str, Expected]] = {}
     guessed: dict[str, dict[str, Expected]] = {}
     for scored in comparison.solvers:
-        # Most solvers of a comparison were asked the same questions.
+        # Most solvers of a comparison were asked the same questions, so their guess is computed only once.
         same = tuple(sorted((score.id, score.outcome.failed) for score in scored.scores))
         if same not in cache:
             # Failed questions are left out of the guess, as they are left out of the solver's value.
@@ -164,7 +164,7 @@ def _by_metric(
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Say which solvers are above a guess by the headline metric, and for which this is not shown."""
+    """Say which solvers are above a guess by the headline metric, and which are not shown to differ from a guess."""
     above_rows = [
         row for row in section_rows if row.quantity == ABOVE and not row.group and row.metric == comparison.headline
     ]

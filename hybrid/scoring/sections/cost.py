@@ -39,7 +39,7 @@ def uncounted(usage: Usage) -> str:
 
 
 def reused_note(usage: Usage) -> str:
-    """Return a note on replies of earlier runs, which no token count, cost or time covers; empty without any."""
+    """Return a note on replies of earlier runs, which no token count, cost or time covers; empty without reuse."""
     return "" if usage.is_complete else f"{REUSED}: {usage.reused_calls} of {usage.model_calls}, not counted"
 
 
@@ -56,7 +56,10 @@ COSTS: tuple[tuple[str, str, Callable[[Usage], float | None]], ...] = (
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield each solver's headline metric and cost per question, in the first unit known for all and not all 0."""
+    """Yield each solver's headline metric and its cost per question.
+
+    The cost is in the first unit of `COSTS` that is known for all solvers and is not 0 for all of them.
+    """
     entries: list[tuple[Scored, Metric, Usage, int]] = []
     for solver in comparison.solvers:
         metric = next((m for m in solver.metrics if m.name == comparison.headline and m.value is not None), None)

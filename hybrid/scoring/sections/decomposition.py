@@ -95,7 +95,7 @@ class Term:
 
     @property
     def factors(self) -> tuple[str, str, str]:
-        """Names of the three shares: of all questions, of those with a call, and of those changed."""
+        """Names of the three shares whose product is the part: mass, policy and quality."""
         return self.mass, self.policy, self.quality
 
 
@@ -146,7 +146,7 @@ class ToolQuestion:
     alone: float
     with_tools: float
     tools: tuple[str, ...]
-    # Whether it has a readable answer both alone and with tools.
+    # Whether the question has a readable answer both alone and with tools.
     answered: bool = True
     # The later repetitions with tools.
     later: tuple[ToolQuestion, ...] = ()
@@ -158,7 +158,7 @@ class ToolQuestion:
 
     @cached_property
     def parts(self) -> tuple[float, ...]:
-        """Its contribution to each of `ALL_PARTS`, averaged over its repetitions."""
+        """The question's contribution to each of `ALL_PARTS`, averaged over its repetitions."""
 
         def part(repetition: ToolQuestion, term: Term) -> float:
             moved = repetition.alone - repetition.with_tools if term.right else repetition.with_tools - repetition.alone
@@ -175,18 +175,18 @@ class ToolQuestion:
 
     @cached_property
     def answered_share(self) -> float:
-        """The share of its repetitions with a readable answer both alone and with tools."""
+        """The share of the question's repetitions with a readable answer both alone and with tools."""
         return fmean(repetition.answered for repetition in self.repetitions) if self.later else float(self.answered)
 
     def call_share(self, call: bool) -> float:
-        """Return the share of its repetitions that were answered on both sides with a call, or without a call."""
+        """Return the share of repetitions that were answered alone and with tools, and that had a call (or no call)."""
         if not self.later:
             return float(self.answered and bool(self.tools) == call)
         return fmean(repetition.answered and bool(repetition.tools) == call for repetition in self.repetitions)
 
     @cached_property
     def mean_with_tools(self) -> float:
-        """The mean correctness of its repetitions with tools."""
+        """The mean correctness of the question's repetitions with tools."""
         return fmean(repetition.with_tools for repetition in self.repetitions) if self.later else self.with_tools
 
     def only(self, tools: tuple[str, ...]) -> ToolQuestion:
@@ -197,14 +197,14 @@ class ToolQuestion:
 
 @dataclass(frozen=True)
 class Estimated:
-    """A number of the decomposition; None if its condition has no questions, or too few for an interval."""
+    """A number of the decomposition and its interval; either is None if too few questions meet the condition."""
 
     value: float | None
     interval: Interval | None
 
 
 def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
-    """Return the gain, its four parts, then mass, policy and quality of each part, by name.
+    """Return by name the gain, its parts, the accuracy alone, and mass, policy and quality of the first four parts.
 
     Under `mean_of_ratios` each number is the mean over tasks, and policy and quality are ratios of such means, so that
     mass x policy x quality equals the part. The gain has the interval of a difference of two solvers
@@ -240,7 +240,7 @@ def decompose(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str
 
 
 def parts_of(questions: Sequence[ToolQuestion], averaging: Combine) -> dict[str, Estimated]:
-    """Return the four parts on the questions that both answered, each as a share of all questions."""
+    """Return the four parts on questions answered both alone and with tools, each as a share of all questions."""
     parts, ones = np.array([question.parts for question in questions]), np.ones(len(questions))
     return {part: _share(part, questions, parts[:, place], ones, averaging) for place, part in enumerate(PARTS)}
 
@@ -261,7 +261,7 @@ def _metric(name: str, questions: Sequence[ToolQuestion], above: Floats, below: 
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield the decomposition of each hybrid solver with an MLLM alone: over all, by task and by tools called."""
+    """Yield each hybrid solver's decomposition, over all, by task and by tools called, if its MLLM alone was run."""
     for group in comparison.groups:
         if group.alone is not None:
             yield from _of_group(comparison, group, group.alone.solver, comparison.overlap(group.alone, group.hybrid))
@@ -288,7 +288,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup, alone: str, overla
     )
     row = Result(NAME, GAIN, FRACTION, None, a=alone, b=group.hybrid.solver, none=comparison.rule)
     section_rows = [*rows_of(replace(row, note="; ".join(filter(None, notes))), all_questions, averaging)]
-    # Gain and harm with a call by set of called tools; they add up to the parts over all.
+    # Gain and harm with a call, by the set of called tools; these rows add up to the parts over all tools.
     tool_sets = sorted(
         {repetition.tools for question in all_questions for repetition in question.repetitions if repetition.tools}
     )

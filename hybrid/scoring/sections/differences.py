@@ -51,7 +51,7 @@ NAMED = 4
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return difference, both values and question counts of every pair, by metric and within each task."""
+    """Return each pair's difference, its solvers' values and question counts, by metric and within each task."""
     section_rows: list[Result] = []
     for pair in comparison.pairs:
         shared = comparison.overlap(comparison.named(pair.a), comparison.named(pair.b))
@@ -142,7 +142,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
 
 
 def _reasons_against(comparison: Comparison, section_rows: Sequence[Result], seen: Sequence[Result]) -> list[str]:
-    """Return for each difference why the conclusion does not claim it; empty if it does."""
+    """Return for each difference why the conclusion does not claim it; empty for a difference that is claimed."""
     rows_of_pairs = ConclusionRows(comparison, ("helped", "answered"), section_rows)
     claims = (rows_of_pairs.pair(comparison.named(row.a), comparison.named(row.b)).claim for row in seen)
     return [NO_CLAIM.get(claim, "") for claim in claims]

@@ -76,14 +76,14 @@ def class_of(alone_right: bool, findings: OutputVerdict, hybrid_right: bool) -> 
     return "no finding" if findings.to_the_point else "wrong tool"
 
 
-# The rate over all findings that are right or wrong, and the prefix of the counts of the remaining findings.
+# Name of the rate over all findings that are right or wrong, and prefix of the counts of unreadable findings.
 JUDGED: Final = "right findings rate"
 WHY_UNREAD: Final = "why unread: "
 RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield each class with its ids and each rate, in total and by group, for each hybrid with an MLLM alone."""
+    """Yield each class with its ids and each rate, in total and by group, if a hybrid's MLLM alone was run too."""
     for group in comparison.groups:
         if group.alone is not None:
             solvers, verdicts = (group.hybrid, group.alone), outputs_by_question(group.hybrid)
@@ -140,7 +140,7 @@ def _of_part(part: Part, verdicts: Sequence[OutputVerdict]) -> Iterator[Result]:
 
 
 def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
-    """Say how often each hybrid solver adopted right findings and followed wrong ones, and how many were not judged."""
+    """State how often each hybrid solver adopted right and followed wrong findings, and how many had no verdict."""
     overall_rows = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
     counts = {of: f"{round((row.value or 0.0) * (row.n or 0))} of {row.n}" for of, row in overall_rows.items()}
     sentences = []
@@ -165,7 +165,7 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     return " ".join(sentences)
 
 
-# For each rate, the counted questions and the questions they are a share of.
+# For each rate, the questions that it counts, and the questions of which these are a share.
 COUNTED = {name: FORMULAS[name].removeprefix("questions with ").split(" / questions with ") for name in RATES}
 
 SECTION = statistic(

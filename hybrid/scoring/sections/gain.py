@@ -44,7 +44,7 @@ def rows(comparison: Comparison) -> list[Result]:
     for group in comparison.groups:
         if group.blank is None:
             continue
-        # Use the questions that all three have; if the MLLM alone was not run, only content can be computed.
+        # Use the questions that all three solvers have. If the MLLM alone was not run, only `content` can be computed.
         if group.alone is None:
             section_rows += contrasts(comparison, NAME, (group.blank, group.hybrid), {CONTENT: (0, 1)})
         else:
@@ -119,7 +119,8 @@ def said_of(
 ) -> tuple[str, str]:
     """Return the id of a case and its words; a part is claimed if it is significant after Holm's adjustment.
 
-    `none`: no tool answered a call. `unclear`: by part why its difference cannot be asserted (`unclear_parts`).
+    `none` is True if no tool answered a call. `unclear` has, for each part whose difference supports no claim, the
+    reason (`unclear_parts`).
     """
     words = NO_OUTPUT.fill() if none else _clause(CONTENT_CASES, content, unclear.get(CONTENT))
     if gain is None or presence is None or presence.low is None:

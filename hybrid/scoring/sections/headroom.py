@@ -63,7 +63,7 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     for name, room in rooms.items():
         left, size = 100 * (room.value or 0.0), least.get(name)
         size = None if size is None else 100 * size
-        # Numbers that are compared must not look equal.
+        # Use one decimal if the two numbers would look equal without decimals.
         digits = int(size is not None and round(size) == round(left))
         sentence = f"{name}: {left:.{digits}f} points are left to gain"
         if name in least:

@@ -35,7 +35,7 @@ LOST: Final = "right by the model only: share lost"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield both shares, in total and by task, for each hybrid that has an MLLM alone and a specialist."""
+    """Yield the shares kept and lost, in total and by task, if a hybrid's MLLM alone and specialist were run too."""
     for group in comparison.groups:
         if group.alone is not None and group.specialist is not None:
             solvers = (group.hybrid, group.alone, group.specialist)

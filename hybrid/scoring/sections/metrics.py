@@ -48,7 +48,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
-    """Yield a specialist's value on the questions that it answers and their share, if it answers only some."""
+    """Yield a specialist's value on the questions that it answers, and the share of these, if it answers only some."""
     overlap = comparison.overlap(solver, repeated=False)
     by_all = overlap.answered_by_all
     if role(solver) != "specialist" or not 0 < by_all.sum() < overlap.n:
@@ -64,7 +64,7 @@ def _where_answered(comparison: Comparison, solver: Scored) -> Iterator[Result]:
 
 
 def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> list[Result]:
-    """Return the headline metric of each contestant; for a repeated one the mean, with the range as a note."""
+    """Return the headline metric of each contestant; for a repeated solver, the mean with the range as a note."""
     rows = {row.a: replace(row, note="") for row in section_rows if is_value(row, comparison)}
     contestant_rows = []
     for contestant in comparison.contestants:
@@ -79,7 +79,7 @@ def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> li
             values = [of_repeat.value or 0.0 for of_repeat in of_repeats]
             ends = f" (mean of {len(repetitions)} repetitions, {min(values):.3f} to {max(values):.3f})"
             mean_row = with_interval(replace(row, note=ends), mean[0])
-            # A silent repetition has no interval, but the mean has one if another repetition was answered.
+            # A repetition without any answer has no interval, but the mean has one if another repetition was answered.
             tested = row.low is not None or (not contestant.open and any(each.low is not None for each in of_repeats))
             row = mean_row if tested else replace(mean_row, low=None, high=None)
         contestant_rows += [] if row is None else [row]
@@ -98,7 +98,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         return ""
     row = max(first, key=lambda row: row.value or 0.0)
     best = [other for other in first if other.value == row.value]
-    # Of several solvers, each has its own repetitions.
+    # If several solvers share the highest value, each name gets the note on that solver's repetitions.
     names, note = ([row.a], row.note) if len(best) == 1 else ([f"{other.a}{other.note}" for other in best], "")
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "

@@ -58,7 +58,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Name the pairs of which the conclusion claims no difference, with the reason: no verdict holds for them."""
+    """Name the pairs whose verdicts cannot be claimed, each with the reason why its difference supports no claim."""
     rows_of_pairs, sentences = ConclusionRows(comparison, ("differences", "helped", "answered")), []
     for row in (row for row in section_rows if row.quantity == "difference" and row.low is not None):
         reason = NO_CLAIM.get(rows_of_pairs.pair(comparison.named(row.a), comparison.named(row.b)).claim)

@@ -108,7 +108,7 @@ def seen_by(scored: Scored) -> dict[str, LookCounts]:
         try:
             looks[score.id] = looks_of(question, recorded.by_id[score.id])
         except DataError:
-            # Its trace cannot be read, so its calls are unknown.
+            # The trace of this question cannot be read, so its calls are unknown.
             continue
         targets[score.id], units[score.id] = regions, score.unit
     chance = _by_chance(looks, targets, units)
@@ -218,7 +218,7 @@ def _right_place(part: Part, seen: Mapping[str, LookCounts]) -> Floats:
 def _gains(comparison: Comparison, group: ComparisonGroup, seen: Mapping[str, LookCounts]) -> Iterator[Result]:
     if group.alone is None:
         return
-    # Use all questions, because one task has too few at the place.
+    # Use all questions, because in a single task too few questions have calls that look at the annotated place.
     part = next(parts(comparison, NAME, group.alone, group.hybrid, repeated=False))
     looked = part.only(np.array([name in seen and seen[name].calls > 0 for name in part.seen.ids], bool))
     if not len(looked):

@@ -49,7 +49,7 @@ def rows(comparison: Comparison) -> list[Result]:
 
 
 def _effects_of(comparison: Comparison, quantity: str) -> dict[str, ToolEffect]:
-    """Return each model's effect of this name, from its first solver with tools that has a testable one."""
+    """Return each model's effect of this name, from its first solver with tools whose effect can be tested."""
     by_model: dict[str, ToolEffect] = {}
     for group in comparison.groups:
         for effect in tool_effects(comparison, group):
@@ -104,7 +104,7 @@ def _pool(pairs: Sequence[tuple[float, float]]) -> Pooled:
 
 
 def _side(pooled: Pooled | None) -> int | None:
-    """Return the sign of an effect if it is significant, else 0."""
+    """Return the sign of a pooled effect if it is significant, else 0; None without an interval."""
     if pooled is None or pooled.interval is None:
         return None
     return int(pooled.interval.low > 0) - int(pooled.interval.high < 0)

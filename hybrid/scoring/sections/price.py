@@ -40,7 +40,7 @@ from hybrid.scoring.sections.unchanged import spent_on
 from hybrid.stats import ratio_interval
 
 NAME: Final = "price"
-# For each quantity, the unit of cost, and the amount of cost per which points are given.
+# For each rate, the unit of cost, and the number of such units that the rate refers to.
 RATES: Final = {"points per 1,000 tokens": ("tokens", 1_000.0), "points per second": ("seconds", 1.0)}
 # Minimum extra cost of tools per question for a meaningful rate: recorded replies take no time.
 LEAST_ADDED: Final = {"tokens": (1.0, "a token"), "seconds": (0.01, "0.01 s")}
@@ -52,7 +52,7 @@ TOO_CHEAP: Final = "not given: tools cost less than {} a question more than the 
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return both rates and the gain over a majority at the same price, for each hybrid solver with an MLLM alone."""
+    """Return the rows of each hybrid solver whose MLLM alone was run too; p values are adjusted by quantity."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 
@@ -142,7 +142,7 @@ def majority(answers: Sequence[Sequence[object]], right: Sequence[Floats]) -> Fl
     scores = []
     for place, replies in enumerate(zip(*answers, strict=True)):
         votes = Counter(answer for answer in replies if answer is not None)
-        # `Counter` keeps the order in which answers came, and `max` takes the first of equals.
+        # `Counter` keeps the order in which answers came, and `max` returns the first of equal counts.
         winner = max(votes, key=votes.__getitem__, default=None)
         scores.append(float(right[replies.index(winner)][place]))
     return np.array(scores, float)

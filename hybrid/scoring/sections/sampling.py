@@ -74,7 +74,8 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 def _headline(benchmark: Benchmark, solver: Scored, questions: Sequence[VotedQuestion]) -> Iterator[Result]:
     """Yield the headline metric of the vote, of a single sample and of the best sample.
 
-    For a single sample it is the mean of the metric over sample 1 of every question, over sample 2, and so on.
+    For a single sample, the metric is computed over the first sample of every question, then over the second, and so
+    on, and averaged.
     """
     votes = _headlines(benchmark, [question.vote for question in questions])
     name = next((name for name in benchmark.card.headline if name in votes), None)
@@ -98,7 +99,7 @@ def _headlines(benchmark: Benchmark, scores: Sequence[Score]) -> dict[str, Metri
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the known values; None if there are none."""
+    """Return the mean of the values that are not None; None without such values."""
     present = [value for value in values if value is not None]
     return fmean(present) if present else None
 

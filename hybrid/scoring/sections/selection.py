@@ -46,7 +46,7 @@ CALLED, NOT_CALLED = "effect of output where called", "effect of output where no
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return rows, in total and by group, for hybrid solvers with a trace and an MLLM alone or a blank control."""
+    """Return rows, in total and by group, for traced hybrid solvers whose MLLM alone or blank control was run too."""
     results = [
         row
         for group in comparison.groups
@@ -80,7 +80,7 @@ def _calls(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
 def _effects(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result]:
     if group.blank is None:
         return
-    # Use all questions, because one task has too few with a call.
+    # Use all questions, because a single task has too few questions with a call.
     part = next(parts(comparison, NAME, group.blank, group.hybrid))
     calls = call_share(comparison, group.hybrid, part.seen.ids)
     for quantity, inside in ((CALLED, np.nan_to_num(calls)), (NOT_CALLED, np.nan_to_num(1 - calls))):
@@ -98,7 +98,7 @@ def _weighted_difference(part: Part, quantity: str, inside: Floats) -> Result:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """State how often each hybrid solver calls tools if wrong alone and if right alone, and the effect of the calls."""
+    """State how often each hybrid solver calls tools where its MLLM alone is wrong or right, and what calls change."""
     sentences = []
     for group in comparison.groups:
         of = {row.quantity: row for row in section_rows if row.b == group.hybrid.solver and not row.group}

@@ -34,7 +34,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         for group, members in grouped(scores, lambda score: group_of(score, by)).items():
             row = Result(NAME, "accuracy", FRACTION, None, solver.solver, group=group, none=solver.unanswered)
             row = with_interval(row, accuracy("accuracy", members))
-            # If nothing was answered, nothing was measured.
+            # If nothing was answered, nothing was measured, so leave out the interval.
             yield replace(row, low=None, high=None) if nothing_answered(members) else row
             answered = [score for score in members if score.answer is not None and not score.outcome.failed]
             if role(solver) == "specialist" and 0 < len(answered) < (row.n or 0):

@@ -54,7 +54,7 @@ ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measur
 def rows(comparison: Comparison) -> Iterator[Result]:
     """Yield counts, in total and by task, for each hybrid solver with at least one setting without tools."""
     for group in comparison.groups:
-        # Every form of the group's MLLM without tools, including repetitions; the plain one first.
+        # Every form of the group's MLLM without tools, including repetitions; the plain form comes first.
         model, alone = group.hybrid.model, group.alone
         candidates = [
             solver
@@ -85,19 +85,22 @@ def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterato
 
 
 def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
-    """Return per question the degree of being right here and in no other setting, or wrong here and right elsewhere."""
+    """Return by question how far, 0..1, `column` is right and no other is.
+
+    With `solved` False, return how far `column` is wrong and at least one other is right.
+    """
     none = np.prod([1 - other for other in others], 0)
     alone: Floats = column * none if solved else (1 - column) * (1 - none)
     return alone
 
 
 def _luck(right: Sequence[Floats], repeats: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
-    """Return the expected number of questions that only one more run without tools would solve, or miss.
+    """Return how many questions one more run without tools is expected to newly solve or, unless `solved`, miss.
 
     With several runs of one setting, the number is counted: each repetition is compared with all other settings, and
     the counts are averaged. With one run at a temperature above 0 it is an upper bound: a question that is right with
-    probability p is right in one run and wrong in another with p(1 - p), whose sum is at most n a(1 - a) for accuracy
-    a. Returns None for a single run at temperature 0.
+    probability p is right in one run and wrong in another with probability p(1 - p), and the sum of these is at most n
+    a(1 - a) for accuracy a. Returns None for a single run at temperature 0.
     """
     if len(repeats) > 1:
         others = {at: [*right[:at], *right[at + 1 :]] for at in repeats}
@@ -118,7 +121,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         if too := by_quantity.get(WITHOUT_TOO):
             only, luck = by_quantity[SOLVED], by_quantity.get(LUCK) or by_quantity.get(BY_LUCK_AT_MOST)
             chance = f", {luck.quantity} {luck.value:.1f}" if luck else ""
-            # Over repetitions the counts are means, and n counts what was solved in any of them.
+            # Over repetitions the counts are means, and n counts the questions solved in any repetition.
             repeated = len(comparison.repetitions(group.hybrid)) > 1
             solved, digits, mean = (
                 ("questions", 1, " (mean over repetitions)") if repeated else (f"{too.n} questions", 0, "")

@@ -56,7 +56,7 @@ _SPENT: Final[WeakKeyDictionary[OpenFile, dict[str, Mapping[str, float | None]]]
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
-    """Yield the share, in total and by task, and the total saving of each hybrid solver paired with an MLLM alone."""
+    """Yield the share of unchanged answers, in total and by task, and the saving, if a hybrid's MLLM alone was run."""
     for group in comparison.groups:
         if group.alone is not None and group.hybrid.folder is not None:
             yield from _of_pair(comparison, group.alone, group.hybrid)
@@ -137,10 +137,10 @@ def _savings(part: Part, pair: tuple[Scored, Scored], calls: Floats, unchanged: 
             skipped, total = float(added[unchanged].sum()), float(added.sum())
             units, saved = part.seen.unit.tolist(), np.where(unchanged, added, 0.0)
             share, note = (skipped / total, "") if total > 0 else (None, f"no {unit} more with tools than alone")
-            # If no question costs less with tools, the sum is above 0 whatever the number of questions.
+            # The sum is tested only if some question costs less with tools; otherwise it is certainly above 0.
             if share is not None and (added < 0).any() and ratio_interval(saved, added, units) is None:
                 share, note = None, f"not given: the {unit} that tools cost do not differ from 0 (95 %)"
-        # Sums of this run do not depend on the rule for unanswered questions.
+        # Calls and costs do not depend on the rule for unanswered questions.
         yield part.number(
             f"{unit} that could have been skipped", skipped, unit=unit, note=note if whose else "", none=""
         )

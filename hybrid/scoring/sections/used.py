@@ -45,7 +45,7 @@ NOTHING: Final = "changes nothing within"
 
 
 def rows(comparison: Comparison) -> list[Result]:
-    """Return rows for each hybrid solver with an MLLM alone, over all questions."""
+    """Return rows over all questions, for each hybrid solver whose MLLM alone was run too."""
     results = [row for group in comparison.groups if group.alone is not None for row in _of_group(comparison, group)]
     return adjusted(results, lambda row: Family(row.quantity))
 
@@ -63,7 +63,7 @@ def _of_group(comparison: Comparison, group: ComparisonGroup) -> Iterator[Result
 
 
 def _needed(comparison: Comparison, solvers: tuple[Scored, ...]) -> tuple[Part, Part]:
-    """Return the shared questions, and a mask of those that are wrong alone with a right tool output."""
+    """Return all shared questions, and the subset that the model alone gets wrong although a tool output is right."""
     part = next(parts(comparison, NAME, *solvers, repeated=False, notes=False))
     verdicts, right = outputs_by_question(solvers[0]), part.seen.correct()[1] == 1
     is_right = np.array([name in verdicts and verdicts[name].finding == "right" for name in part.seen.ids], bool)
@@ -118,7 +118,7 @@ def changes_nothing(row: Result) -> bool:
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """State how many of the right outputs that it needed each hybrid solver used."""
+    """State for each hybrid solver how many of the right outputs that it needed were used."""
     del comparison
     return " ".join(
         f"Of {row.n} right tool outputs that {row.b} needed, it used {len(row.ids)}."

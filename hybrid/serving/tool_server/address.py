@@ -64,8 +64,8 @@ def make_folder() -> Path:
     """Create the folder of the socket, for this user only, and return it.
 
     Raises:
-        UsageError: it belongs to another user, or is not a folder, or the socket's path is too long.
-        OSError: it cannot be created.
+        UsageError: the folder belongs to another user or is not a folder, or the socket's path is too long.
+        OSError: the folder cannot be created.
     """
     folder, path = server_folder(), socket_path()
     if (size := len(os.fsencode(path))) > MAX_PATH and not DESCRIPTORS.is_dir():
@@ -154,7 +154,7 @@ def connect(answer_s: float = ANSWER_S) -> tuple[socket.socket, ServerFacts] | N
     """Connect to the server; return the socket with its first message, or None if there is no socket.
 
     Raises:
-        ServerUnusable: nobody answers, or it belongs to another user.
+        ServerUnusable: nobody answers, or the server belongs to another user.
     """
     path = socket_path()
     try:
@@ -210,7 +210,7 @@ def _credentials(sock: socket.socket) -> tuple[int, int]:
 
 
 def listening_process() -> int | None:
-    """Return the process that listens on the socket, even if it does not answer; None if none does or if unknown."""
+    """Return the process that listens on the socket, even if it does not answer; None if there is none or unknown."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
     with socket.socket(socket.AF_UNIX) as sock, suppress(OSError), _address() as address:

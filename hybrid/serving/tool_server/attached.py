@@ -155,7 +155,7 @@ class SharedTools:
     def warm(self) -> None:
         """Start what takes long to start, unless there may be a server."""
         loop = asyncio.get_running_loop()
-        # Called before each model request; looks for the socket only until the first start.
+        # This method is called before each model request, so it looks for the socket only until `local` was started.
         if self._warm_loop is not loop and not socket_path().exists():
             self._local.warm()
             self._warm_loop = loop
@@ -185,7 +185,7 @@ class SharedTools:
         return await ask(self._local)
 
     def _server_for(self, tool: Tool) -> AttachedExecutor | None:
-        """Return the server if a tool may run there; else tell why, if a server runs and the tool has weights."""
+        """Return the server if a tool may run there; if not, but a server runs and the tool has weights, tell why."""
         name = tool.card.name
         is_file = bool(tool.code) or loaded("tools", name) is tool
         # The server shares the images and outputs of its own cache folder.
@@ -196,7 +196,7 @@ class SharedTools:
             if weights_facts(tool, self._options) is None:
                 return None
         except (WeightsError, OSError):
-            # The other executor reports this.
+            # The other executor reports this error.
             return None
         with self._lock:
             if self._server is None and not self._unusable:

@@ -1,7 +1,7 @@
 """The facts on which the outputs of a tool server depend, and whether a run may use it.
 
 versions(), environment(), weights_facts(tool, options)      # the same on both sides
-mismatch(facts, tool, options)                               # why not, with the fix; None if it may
+mismatch(facts, tool, options)                               # reason against it, with the fix; None if it may
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def environment() -> dict[str, str]:
 
 
 def weights_facts(tool: Tool, options: BackendChoice) -> tuple[str, str, int] | None:
-    """Return the place of a tool's weights, a hash of their files, and their bytes; None if the tool loads no network.
+    """Return the place of a tool's weights, a hash of their files, and their size; None if the tool loads no network.
 
     The hash covers names, sizes, times and inodes, not contents, which may be many GB.
 
@@ -94,9 +94,9 @@ def mismatch(facts: ServerFacts, tool: Tool, options: ServiceOptions) -> str | N
     """Return why a run must not use the server for a tool, with the fix; None if outputs are the same.
 
     Args:
-        facts: those of the server.
+        facts: the server's facts.
         tool: a tool whose weights are on disk.
-        options: those of the run.
+        options: the run's options.
     """
     name = tool.card.name
     if name in facts.failed:

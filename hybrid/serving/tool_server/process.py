@@ -55,8 +55,8 @@ from hybrid.tool import Tool
 
 # Interval in seconds of the checks of the worker.
 TICK_S = 1.0
-# Seconds that a job continues after its callers have left, because others may wait for the same tool; a message to a
-# worker needs a finite number.
+# Seconds that a job continues after its callers have left. The number is practically unlimited, because others may wait
+# for the same tool, but finite, because a message to a worker cannot contain infinity.
 NO_GRACE_S = 1e9
 
 # The requests that a run may send; a server does not import plug-ins for a run and runs no rules.
@@ -87,7 +87,7 @@ class ToolServer:
     Args:
         tools: what to load, in this order.
         options: the weights, the device and the precision.
-        idle_s: seconds without a connection after which it ends; None for never.
+        idle_s: seconds without a connection after which the server ends; None for never.
     """
 
     tools: Sequence[Tool]
@@ -102,7 +102,7 @@ class ToolServer:
     _auto: str = ""
 
     async def serve(self, listener: socket.socket) -> str | None:
-        """Load the tools and serve until a signal; return why it ended, None for a signal."""
+        """Load the tools and serve until a signal; return why the server ended, None for a signal."""
         self._started, self._used = time.time(), time.monotonic()
         loop = self._loop = asyncio.get_running_loop()
         self._end: asyncio.Future[str | None] = loop.create_future()
@@ -182,7 +182,7 @@ class ToolServer:
         self._used = time.monotonic()
 
     def take(self, client: _Client, message: Message) -> None:
-        """Handle a message of a client; one that sends anything else is disconnected."""
+        """Handle a message of a client; disconnect a client that sends an unexpected message."""
         self._used = time.monotonic()
         if isinstance(message, Setup) and client.setup is None:
             client.setup = message
@@ -253,7 +253,7 @@ class ToolServer:
                 client.channel.send(message)
 
     def _announce(self, start: JobStart) -> None:
-        """Tell each client of a job that runs its requests, by its own numbers."""
+        """Tell each client about a job that runs requests of this client, under the client's own numbers."""
         if start.stage == LOAD and start.tool in self._loaded:
             self._count(start.tool, loads=1)
         by_client: dict[_Client, list[int]] = {}

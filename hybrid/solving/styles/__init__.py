@@ -64,7 +64,7 @@ class Style:
     name: str = PLAIN_NAME
     # A regular expression that matches the names of models trained in this style.
     models: str = ""
-    # Where its authors publish it.
+    # Where the authors of the style publish it.
     source: str = ""
     # The frame of coordinates, as in `--model-arg frame`.
     frame: str = ""
@@ -93,7 +93,8 @@ class Style:
     end: str = ""
     # Whether the text contains only the arguments, without the tool's name.
     arguments_alone: bool = False
-    # The result as a message: `<image>` for the picture, and {width}, {height}, {action}, {observation}.
+    # Template of the message with the result: `<image>` stands for the picture, and {width}, {height}, {action} and
+    # {observation} are filled in.
     result: str = PLACE
     # The size to which a region is enlarged, as in `Resizing`; if `factor` is 0, the tool's own size is used.
     factor: int = 0
@@ -302,7 +303,7 @@ class Style:
     def _blocks(self, text: str) -> tuple[list[str], str]:
         """Return the text between the call marks, at most `MAX_CALLS`, and the remaining text.
 
-        Linear in the length of the text; a regular expression would search for the end again from every mark.
+        The time is linear in the length of the text; a regular expression would search for the end from every mark.
         """
         blocks, rest, at = list[str](), list[str](), 0
         while len(blocks) < MAX_CALLS and (begin := text.find(self.begin, at)) >= 0:

@@ -13,7 +13,7 @@ from tests.tables import every
 UNKNOWN = ("", "", "", "")
 NUMBERS = ("2", "3", "4", "1")
 COLOURS = ("red", "green", "blue", "black")
-# Choices of tables that name none.
+# Choices for the tables whose rows state no choices.
 CHOICES = {"what_is_taken_back_is_no_answer": UNKNOWN, "a_stated_number_is_the_choice_with_that_number": NUMBERS}
 
 

@@ -56,7 +56,7 @@ def test_no_option_unreads_the_letter_that_is_left(form: str, rejected: str) -> 
 
 
 ASKED = ("{}? No, {} because {}.", "Is it {}? No. {}, since {}.", "{} is wrong. {}, because {}.", "Not {}; {} as {}.")
-# Reasons without an option's text after "it is", which would announce it.
+# Reasons without "it is" before an option's text, because that would announce an answer.
 SIMPLE = ("the dog is larger", "no other is near", "both are left of it")
 
 

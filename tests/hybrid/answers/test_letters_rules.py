@@ -14,7 +14,7 @@ TWO = ("the second image", "the third image")
 BOXES = ("Box A", "Box B")
 
 
-# Replies that only this rule reads: without it the value differs, or another rule reads it.
+# Replies with the only rule that reads them as they should be read: without it the value or the rule differs.
 READS = cases(__file__, "READS")[1]
 
 
@@ -42,7 +42,8 @@ def test_what_no_rule_reads(text: str, choices: tuple[str, ...]) -> None:
 
 
 def test_clauses_are_weighed_in_up_to_200_characters() -> None:
-    """In a longer reply, the meaning of a clause also depends on its neighbours."""
+    """Clauses are weighed only in texts of up to 200 characters: in a longer text their meaning also depends on
+    neighbours."""
     wall = "There is a table beside the wall. " * 7
     for start, filler, end in (
         ("", wall, ". Not A; B."),

@@ -67,7 +67,7 @@ OF_ITS_KIND: Mapping[Kind, Callable[[Any], bool]] = {
 
 
 def check_parsed(text: str, kind: Kind, choices: tuple[str, ...]) -> None:
-    """Check that what is read of a text is an answer of this kind, or none."""
+    """Check that the parsed value of a text is an answer of this kind, or missing."""
     parsed = parse(text, kind, choices)
     assert (parsed.value is None) == (parsed.rule == "none")
     assert parsed.value is None or OF_ITS_KIND[kind](parsed.value), kind
@@ -80,7 +80,7 @@ def every_parser(text: str) -> None:
 
 
 def others(text: str) -> None:
-    """Other readers: the authors' own rules, and the parsers of replies that are not answers."""
+    """Apply the other readers: the authors' own rules, and the parsers of replies that are not answers."""
     for official in (official_views, official_continue, official_part, yes_no_rule, read_options, calls_in):
         official(text)
     assert {*official_part(text), *(official_keep_shift(text, (1, 2)) or ())} <= PARTS

@@ -55,7 +55,7 @@ def test_probabilities_by_hand() -> None:
     assert orders is not None
     assert dict(orders) == dict.fromkeys(("ABC", "ACB", "BAC", "BCA", "CAB", "CBA"), 1 / 6)
     views = dict(list_answers(Prompt(("?",), Kind.VIEWS)) or ())
-    # With probability 1/16 none of the four is drawn; then one of them is returned.
+    # With probability 1/16 none of the four views is drawn; then one of them is returned.
     assert len(views) == 15
     assert (views["1"], views["1, 3"]) == (1 / 16 + 1 / 64, 1 / 16)
 

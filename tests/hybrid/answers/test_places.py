@@ -74,7 +74,7 @@ def test_a_box_is_read_with_its_corners_in_order(text: str, box: Box) -> None:
 
 
 def test_overlap_and_distance_by_hand() -> None:
-    # The intersection is 2 x 3, the boxes are 4 x 4 and 6 x 3.
+    # The intersection is 2 x 3; the boxes are 4 x 4 and 6 x 3.
     assert overlap(Box(0, 0, 4, 4), Box(2, 1, 8, 4)) == pytest.approx(6 / (16 + 18 - 6))
     assert overlap(Box(0, 0, 4, 4), Box(4, 0, 8, 4)) == 0.0
     assert overlap(Box(0, 0, 4, 4), Box(0, 5, 4, 8)) == 0.0

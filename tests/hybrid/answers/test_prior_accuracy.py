@@ -1,4 +1,5 @@
-"""Prior accuracy of an MLLM that was not measured, and the value of a guess: by route, or by kind without a row."""
+"""Prior accuracy of an MLLM that was not measured, and accuracy of a guess: by route, or by kind if the route has no
+row."""
 
 import math
 from statistics import mean
@@ -42,7 +43,7 @@ def test_a_guess_at_a_scanpath_is_worth_what_its_route_says() -> None:
 def test_a_route_has_its_own_mean_and_others_a_share_above_chance() -> None:
     assert PRIOR_ACCURACY.usual(make_prompt("sure")) == 0.8
     assert PRIOR_ACCURACY.usual(make_prompt("elsewhere", choices=4)) == pytest.approx(0.25 + 0.75 * ABOVE_CHANCE)
-    # If a published mean is below a guess, a choice is raised to the guess, and a scanpath is unchanged.
+    # A published mean below a guess is raised to the guess for a choice, and unchanged for a scanpath.
     assert PRIOR_ACCURACY.usual(make_prompt("poor")) == 0.5
     assert PRIOR_ACCURACY.usual(make_prompt("eyes", Kind.SCANPATH, 0)) == 0.4
 

@@ -18,5 +18,6 @@ def _shrink(folder: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def shrunk() -> Callable[[Path], Path]:
-    """Shrink the sides of all pictures below a folder to a quarter, for tests that do not look at them."""
+    """Function that shrinks all pictures below a folder to a quarter of their sides, for tests that do not look at
+    them."""
     return _shrink

@@ -18,7 +18,7 @@ def read_questions(benchmark: Any, folder: Path, place: Path, **settings: str) -
 
 
 def sound(benchmark: Any, folder: Path, place: Path, **settings: str) -> tuple[Question, ...]:
-    """Return the same questions, after checking that none is broken."""
+    """Return every question of a folder, after checking that none is broken."""
     result = read_questions(benchmark, folder, place, **settings)
     assert all(isinstance(question, Question) for question in result), result
     return tuple(question for question in result if isinstance(question, Question))

@@ -75,7 +75,8 @@ def test_a_folder_without_data_says_what_was_expected(name: str, tmp_path: Path)
 
 @cache
 def read_questions(name: str, folder: Path) -> tuple[Question, ...]:
-    """Return generated questions of a benchmark, made once; dialogues of several prompts have their own tests."""
+    """Return generated questions of a benchmark, made once. ActiView's questions have one prompt here; its dialogues
+    have their own tests."""
     generate_files(name, folder / name)
     payload = {"mode": "full"} if name == "actiview" else {}
     result = questions_of(load("hybrid.benchmarks", name), folder / name, folder, **payload)

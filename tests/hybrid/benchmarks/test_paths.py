@@ -26,7 +26,8 @@ BAD_NAMES = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A data set's folder with a pipe, and links that lead outside, in a circle, and to one of its own files."""
+    """A data set's folder with a pipe and with links that lead outside, to themselves, or to one of the folder's own
+    files."""
     (tmp_path / "secret.png").write_bytes(b"secret")
     root = tmp_path / "data"
     (root / "folder").mkdir(parents=True)
@@ -66,8 +67,8 @@ def test_a_file_that_is_too_large_for_a_picture_is_not_read(folder: Path) -> Non
 
 @dataclass(frozen=True)
 class Sample:
-    """Generated questions of a benchmark; `tables` are patterns of its files, `pictures` of the files that its rows
-    name."""
+    """Generated questions of a benchmark: `tables` is a pattern for its files, and `pictures` is a pattern for the
+    files that its rows name."""
 
     name: str
     tables: str
@@ -124,7 +125,7 @@ def read(name: str, folder: Path, to: Path) -> tuple[Question | BrokenQuestion, 
 
 @cache
 def ids_of(name: str, folder: Path) -> list[str]:
-    """Return the questions of a folder as it was made."""
+    """Return the ids of all questions in an unchanged folder."""
     return [question.id for question in read(name, folder, folder.with_name(f"{name}-read"))]
 
 

@@ -11,7 +11,7 @@ from tests.tables import cases
 pytestmark = pytest.mark.shared_data
 
 NUMBER = r"(?<![\w.])\d+\.?\d*"
-# A cell of MVP-Bench's text, which repeats a formula's number: `63.3363.3363.33`.
+# A cell in the text of MVP-Bench's paper, where a number in a formula is repeated: `63.3363.3363.33`.
 TWICE = re.compile(r"^(\d{1,3}\.\d\d)(?:\1|$|\D)")
 
 
@@ -24,7 +24,7 @@ def papers(shared_data: Path) -> Path:
 
 
 def numbers(benchmark: str, line: str) -> tuple[float, ...]:
-    """Return the numbers of a table's row, without its name."""
+    """Return the numbers in a row of a table, without the row's name."""
     if benchmark == "mvp_bench":
         return tuple(float(match[1]) for token in line.split() if (match := TWICE.match(token)))
     name, _, cells = line.partition("|" if benchmark == "hvsbench" else "\t")

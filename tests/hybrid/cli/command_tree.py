@@ -44,17 +44,17 @@ def commands(group: click.Group = cli, *words: str) -> dict[Words, click.Command
 
 @dataclass(frozen=True)
 class Given:
-    """Objects for commands: a finished run, its data and model, an image, a folder of images, unused names."""
+    """Objects for commands: a finished run, its data and model, an image, and a folder for other files."""
 
     run: Path
     data: Path
     model: Path
     image: Path
-    # A folder without any of the requested files.
+    # A folder in which commands write, and in which the files that they ask for do not exist yet.
     free: Path
 
     def bases(self) -> Mapping[Words, Words]:
-        """By command, arguments that make it succeed; {out} is an unused name."""
+        """Return, by command, arguments that make it succeed; `out` is an unused path."""
         run, data, image, out = (str(path) for path in (self.run, self.data, self.image, self.free / "out"))
         values = ("blink", "--data", data, "--model", f"replay:{self.model}", "--backend", "classical")
         return {

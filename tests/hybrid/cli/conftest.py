@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Hide the folders that a test searched, and what it imported from there, from other tests."""
+    """Undo a test's changes to the folders of plug-ins, and forget the modules that it imported from other folders."""
     monkeypatch.delenv(PATH.variable, raising=False)
     by_package, modules = {kind.package: plugins.folders(kind.package) for kind in KINDS}, set(sys.modules)
     yield
@@ -40,7 +40,7 @@ def tools_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
-    """Runs `hybrid` with these words, from an empty working directory."""
+    """Function that runs `hybrid` with the given words, from an empty working directory."""
     monkeypatch.chdir(tmp_path)
     return partial(run_command, capsys, monkeypatch)
 

@@ -1,4 +1,4 @@
-"""The program runs from any directory, also next to packages with the same names as ours."""
+"""The program runs from any directory, also next to packages with the same names as the project's."""
 
 import os
 import stat

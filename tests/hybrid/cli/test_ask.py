@@ -61,7 +61,7 @@ def test_every_step_is_printed_with_its_tool_output_picture_and_cost(
     assert any("calls crop {" in line for line in lines)
     assert any("tool crop on img:1" in line and "backend" in line for line in lines)
     assert "  answer: A" in lines
-    # Two calls of 100 tokens in and 10 out.
+    # Each of the two calls has 100 input and 10 output tokens.
     assert any("2 model calls, 1 tool call, 200 tokens in and 20 out, $0.2200" in line for line in lines)
     run = Path(lines[-1].removeprefix("run folder "))
     assert run.parent == home / "asked"

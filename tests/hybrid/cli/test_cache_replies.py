@@ -34,7 +34,7 @@ PROBES: list[bytes] = []
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    """A model that answers "(A)"; its requests are recorded in `SENT`, those of probes in `PROBES`."""
+    """Address of a model that answers "(A)". Its requests are recorded in `SENT`, and those of probes in `PROBES`."""
 
     def reply(_head: bytes, body: bytes) -> bytes:
         if (probed := sight(body)) is not None:
@@ -49,7 +49,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> dict[str, Any]:
-    """Return two questions to that model, with a price."""
+    """Return the options of a run that asks the model at `address` two questions, with a price."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     SENT.clear()
@@ -134,7 +134,7 @@ def test_a_second_run_sends_nothing_spends_nothing_and_says_so(
             "seconds": None,
         }
     check_shown_costs(Path("second"))
-    # A longer run pays only for new requests, and continuing it keeps the count.
+    # A longer run pays only for new requests, and continuing it does not change the number of reused replies.
     hybrid.run("blink", out="second", **{**options, "limit": 3})
     assert len(SENT) == 3
     assert json.loads(Path("second/manifest.json").read_text())["reused_replies"] == 2
@@ -225,7 +225,7 @@ def test_the_place_of_a_call_counts_and_its_solver_does_not(tmp_path: Path) -> N
     ):
         assert other.find_reply(call, sha256) is None
     assert ReplyCache(tmp_path / "cache", "another model").find(CALL, "sha") is None
-    # The run has paid for its own reply.
+    # The run's own reply is not marked as reused, because the run has paid for it.
     assert type(log_of(tmp_path, cache).find_reply(CALL, "sha")) is bytes
 
 

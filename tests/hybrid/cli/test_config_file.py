@@ -92,13 +92,13 @@ def test_a_file_that_cannot_be_read(command: Command, tmp_path: Path) -> None:
         assert command("run", "--config", name, "--help", code=0).out.startswith("Usage: ")
 
 
-# The manifest as a configuration
+# Tests of a manifest as a configuration file.
 
 NOT_IN_MANIFEST = {field.option.long for field in FIELDS.values() if not field.option.in_manifest}
 
 
 def values() -> st.SearchStrategy[dict[str, Any]]:
-    """Options of `hybrid run`, drawn from their possible values; mappings and lists as they are in a file."""
+    """Return a strategy that draws options of `hybrid run`, with mappings and lists in the form that a file uses."""
     text = st.text(st.characters(codec="utf-8", exclude_characters="\0=,", exclude_categories=["Cc"]), min_size=1)
     results: dict[str, st.SearchStrategy[Any]] = {}
     for option in run_command.params:

@@ -10,12 +10,12 @@ import pytest
 from tests.finished_runs import Command, Words
 from tests.tables import cases
 
-pytestmark = pytest.mark.system  # the command makes the run that is damaged, with its worker
+pytestmark = pytest.mark.system  # the command that makes the run starts a worker process
 
 
 @pytest.fixture(scope="module")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder for the run and its home, which the first test makes."""
+    """Folder in which the first test makes the run and its home."""
     return tmp_path_factory.mktemp("made")
 
 

@@ -48,7 +48,7 @@ def test_a_run_from_the_hub_is_a_run_from_the_folder(tmp_path: Path, fakes: Any,
         assert (record["revision"], record["bytes"], record["to_fetch"]) == (sha, size, size)
         code, out, err = hybrid(*words, "hub", "--out", tmp_path / "remote", **payload)
         assert code == 0, err
-    # The server is down.
+    # The hub's server has stopped, so the run uses the data in the cache.
     result = hybrid(*words, "hub", "--out", tmp_path / "again", **payload, HF_HUB_OFFLINE="1")
     local = hybrid(*words, data, "--out", tmp_path / "local")
     scores = [json.loads(item)["solvers"] for item in (out, result[1], local[1])]

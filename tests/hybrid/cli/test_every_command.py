@@ -1,4 +1,5 @@
-"""Rules for every command, including future ones: one line for an error of the system, and the exit code."""
+"""Rules for every command, including future ones: an error of the system is reported in one line, with the right exit
+code."""
 
 import asyncio
 import itertools
@@ -38,7 +39,8 @@ WORKING = frozenset(
 
 
 def of_all(*leave_out: Words, having: Callable[[Words], object] = bool) -> Any:
-    """Return a case per command except those named and those that have nothing to try; `WORKING` are system tests."""
+    """Return one test case per command, except the commands named and those for which `having` is false; commands in
+    `WORKING` become system tests."""
     return pytest.mark.parametrize(
         "words",
         [
@@ -75,7 +77,7 @@ def finished_inputs(tmp_path_factory: pytest.TempPathFactory, fakes: Any) -> tup
 
 @pytest.fixture
 def command_inputs(finished_inputs: tuple[Any, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A copy of these inputs for one test, with a folder to write to."""
+    """A copy of the inputs for one test, with a folder to write to."""
     result, home = finished_inputs
     monkeypatch.setenv("HYBRID_HOME", str(home))
     (tmp_path / "free").mkdir()
@@ -99,7 +101,7 @@ def places(tmp_path: Path) -> dict[str, str]:
 
 
 def full_disk(folder: Path) -> str:
-    """Return a full device: the test's own if possible, as a defect could destroy it."""
+    """Return a full device. If possible it is the test's own device, because a defect could destroy it."""
     current = folder / "full"
     try:
         os.mknod(current, stat.S_IFCHR | 0o666, os.stat("/dev/full").st_rdev)
@@ -109,7 +111,7 @@ def full_disk(folder: Path) -> str:
 
 
 def told_well(result: Any, what: str) -> None:
-    """Check that the output has only the program's own lines, and that the exit code is one of its codes."""
+    """Check that the output has only the program's own lines, and that the exit code is one of `ENDS`."""
     assert "Traceback" not in result.err, f"{what}\n{result.err[-1500:]}"
     assert result.code in ENDS, f"{what}: {result.code}\n{result.err[-500:]}"
     if result.code == 2 and result.err:
@@ -145,7 +147,7 @@ def test_a_path_that_the_system_refuses_is_one_line(
         told_well(command(*words, *text), f"{' '.join(words)}, {param.name}: {kind}: {text}")
 
 
-# Options whose values contain a path after a word.
+# Options whose values contain a path after another word.
 KEYED = {
     "--weights": ("depth={}", "detection={}"),
     "--setting": ("context={}",),
@@ -155,7 +157,8 @@ KEYED = {
 
 
 def list_path_patterns(words: Words) -> list[tuple[click.Parameter, str]]:
-    """Return each option of a command whose value contains a path after a word, with every pattern of it."""
+    """Return each option of a command whose value contains a path after another word, with every pattern of such a
+    value."""
     return [(param, pattern) for param in TREE[words].params for pattern in KEYED.get(param.opts[0], ())]
 
 
@@ -182,7 +185,8 @@ def test_a_home_that_the_system_refuses_is_one_line(
 def test_it_succeeds_as_these_tests_call_it_and_ends_quietly_when_nobody_reads(
     command: Command, command_inputs: Any, words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Close the pipe before the first word is written."""
+    """A command succeeds with the words that these tests use, and ends quietly if its pipe is closed before the first
+    word."""
     base = command_inputs.words_of(words, TREE[words])
     result = command(*words, *base)
     assert result.code in (0, 3), result.err
@@ -211,7 +215,8 @@ class _Interrupter:
 
 @pytest.fixture(scope="module")
 def interrupter() -> _Interrupter:
-    """One hook for all tests, because it cannot be removed; made late, because it slows down all that follows."""
+    """One hook for all tests, because it cannot be removed. It is created late, because it slows down all code after
+    it."""
     return _Interrupter()
 
 

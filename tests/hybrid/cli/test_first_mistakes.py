@@ -83,7 +83,7 @@ def test_a_run_is_not_mixed_with_other_files(command: Command, blink: Path, tmp_
         in " ".join(err.split())
     )
     assert [path.name for path in out.iterdir()] == [name.partition("/")[0]]
-    # A hidden file is not data; an existing run continues next to added files.
+    # A hidden file does not count as data, and an existing run continues next to added files.
     (out / name).rename(tmp_path / "mine")
     if "/" in name:
         (out / "photos").rmdir()
@@ -195,7 +195,7 @@ def test_what_cannot_become_a_run_is_not_waited_for(command: Command, tmp_path: 
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     for name in ("photos", "link", "loop", "photos/cat.png/run"):
         assert "is not a run" in command("view", tmp_path / name, code=2).err
-    # Answers without a manifest: no run may begin there.
+    # A folder with answers but without a manifest is refused, because no run can begin there.
     (tmp_path / "orphans" / "mllm").mkdir(parents=True)
     (tmp_path / "orphans" / "mllm" / "attempts.jsonl").write_text("{}\n")
     assert "contains answers of mllm but no manifest.json" in command("view", tmp_path / "orphans", code=2).err

@@ -18,7 +18,7 @@ from tests.hybrid.exporting.conversation_runs import write
 pytestmark = pytest.mark.system
 PAGE_KB = 4
 ADVICE = "No space left on device; free some space and repeat the command"
-# By format, the name of the file that is written; a run of several solvers is reduced to one if the format requires it.
+# By format, the name of the file that is written. If the format allows only one solver, the run is reduced to one.
 EXPORTS = {
     "conversations": "out",
     "every_eval_ever": "out",
@@ -41,7 +41,7 @@ MORE = {
 
 
 class SmallDisk:
-    """A mounted file system of some pages that can be enlarged."""
+    """A mounted file system of a few memory pages, which can be enlarged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,7 +56,7 @@ class SmallDisk:
         subprocess.run(["mount", "-o", "remount,ro", str(self.folder)], check=True, capture_output=True)
 
     def files(self) -> list[Path]:
-        """Return everything except folders."""
+        """Return all paths on the disk that are not folders."""
         return [path for path in self.folder.rglob("*") if not path.is_dir()]
 
 
@@ -96,7 +96,8 @@ def named_run(runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch, hybrid_hom
 
 
 def refused_until_larger(command: Command, disk: SmallDisk, *words: object) -> int:
-    """Run a command on the disk, four times as large each time, until it succeeds; return how often it was refused."""
+    """Run a command until it succeeds, each time with a disk four times as large; return how often the command was
+    refused."""
     size, refusals = PAGE_KB, 0
     while (result := command(*words)).code == 2:
         (line,) = result.err.strip().splitlines()

@@ -13,7 +13,7 @@ from tests.finished_runs import Command
 
 @pytest.fixture(scope="module")
 def torch() -> Any:
-    """The library, imported only by a process that runs these tests: it takes 2 s and 0.5 GB."""
+    """The library torch, which is imported only by a process that runs these tests: it takes 2 s and 0.5 GB."""
     return pytest.importorskip("torch")
 
 

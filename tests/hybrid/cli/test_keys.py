@@ -60,7 +60,7 @@ def test_only_names_of_secrets_are_read(command: Command) -> None:
     result = command("keys", code=0)
     assert "not read from .env" in result.err
     assert all(name in result.err and name not in os.environ for name in OTHERS[1:])
-    # No variable is substituted.
+    # The text `${HOME}` in a value is not substituted.
     assert os.environ["OPENAI_API_KEY"] == f"${{HOME}}{SECRET}"
 
 

@@ -19,7 +19,8 @@ from hybrid.serving.sources import Sources
 
 pytestmark = pytest.mark.system
 
-# This file runs first in each Python process that finds it, including workers, and hides packages as if not installed.
+# A `sitecustomize.py`, which runs first in each Python process that finds it, including workers. It hides packages as
+# if they were not installed.
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
@@ -52,7 +53,7 @@ print(json.dumps(ended))
 """
 # The extra `diffusers` includes `local`.
 ABSENT = sorted({*LOCAL, "diffusers"})
-# `pip install -e .` installs the rest.
+# Packages that `pip install -e .` alone does not install.
 BARE = sorted({*ABSENT, *EXTRA_OF, "opencv-python-headless"})
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -187,8 +188,8 @@ def test_without_any_extra_servers_are_asked_and_runs_are_read(server: str, phot
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert {tool["backend"] for tool in manifest["solvers"]["specialist"]["tools"].values()} == {"absent"}
     assert manifest["environment"]["opencv-python-headless"] is None
-    # A tool without a backend is not offered; if the user named it, its calls fail, other questions continue, and the
-    # run has failed, because the tool never ran.
+    # A tool without a backend is not offered. If the user named it, its calls fail and other questions continue, but
+    # the run counts as failed, because the tool never ran.
     assert tool_faults(tmp_path / "run", "controller") == []
     for run in ("named", "blank"):
         assert set(tool_faults(tmp_path / run, "controller")) == {Fault.ABSENT}

@@ -14,7 +14,7 @@ from tests.tables import cases
 @click.command()
 @logging_options_of
 def sample() -> int:
-    """A command that prints notes, logs, and has a tool fail."""
+    """A command that prints a note, logs messages, and reports a failed tool."""
     tell("a note")
     logging.getLogger("hybrid.sample").info("a retry")
     logging.getLogger("hybrid.sample").warning("a warning")

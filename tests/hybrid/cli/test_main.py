@@ -1,4 +1,4 @@
-"""How the program ends: one line per error, no secret, no control character, silent if stdout is closed."""
+"""How the program ends: one line per error, no secret, no control character, and silence if stdout is closed."""
 
 import os
 import subprocess
@@ -105,7 +105,8 @@ def test_progress_on_a_full_disk_is_no_reason_to_stop() -> None:
 
 
 def test_no_secret_and_no_escape_reaches_the_terminal(tmp_path: Path) -> None:
-    """The secret is in another program's variable, the escape sequence in a foreign file name."""
+    """The terminal receives neither the secret from another program's variable nor the escape sequence in a foreign
+    file name."""
     evil = tmp_path / f"{SECRET}\x1b]0;title\x07\x9b.png"
     evil.write_bytes(b"no image")
     result = hybrid("tools", "run", "markers", evil)
@@ -134,7 +135,7 @@ def test_a_thread_that_fails_and_a_log_show_no_secret() -> None:
 
 
 def test_a_connection_that_breaks_is_no_closed_stdout() -> None:
-    """click alone would exit silently with code 1 for any broken pipe."""
+    """A broken connection is reported as an error; click alone would exit silently with code 1 for any broken pipe."""
     client = in_process("raise BrokenPipeError(32, 'Broken pipe')")
     assert client.returncode == 2
     assert client.stderr == "hybrid: a connection was closed by the other side ([Errno 32] Broken pipe)\n"

@@ -14,7 +14,8 @@ from tests.finished_runs import Command
 
 @pytest.fixture
 def matrix(tmp_path: Path, fakes: Any) -> Path:
-    """Two recorded models, three solvers, two controls, over two puzzles and two relations."""
+    """Configuration file of a matrix: two recorded models, three solvers and two controls, on two puzzles and two
+    relations."""
     models = [fakes.recordings(tmp_path / name, fakes.blink_replies(2, 2, f"({name})")) for name in "AB"]
     content = {
         "benchmark": "blink",
@@ -39,7 +40,7 @@ def test_one_file_is_four_runs_and_a_comparison(command: Command, matrix: Path) 
     record = json.loads(first.out)
     assert len({run["run"] for run in record["runs"]}) == 4
     assert [run["chosen"]["tool-output"] for run in record["runs"]] == ["real", "blank", "real", "blank"]
-    # The model affects the MLLM alone, the tool output the specialist, and both affect the arbiter.
+    # The solver `mllm` depends on the model, `specialist` depends on the tool output, and `arbiter` depends on both.
     values = [("arbiter", "mllm", "specialist"), ("arbiter", "specialist"), ("arbiter", "mllm"), ("arbiter",)]
     assert [tuple(run["solvers"]) for run in record["runs"]] == values
     folders = [run["run"] for run in record["runs"]]

@@ -28,7 +28,8 @@ SQUARES = ((30, 30), (120, 40), (40, 90), (110, 80))
 
 @pytest.fixture(scope="module")
 def eyes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return four grey pictures with a red square that three viewers look at, and rows that cannot be used."""
+    """Write four grey pictures, each with a red square at which three viewers look, and rows that cannot be used;
+    return the folder."""
     folder, rng, rows = tmp_path_factory.mktemp("eyes"), np.random.default_rng(0), ["image,x,y,t,subject"]
     for number, (x, y) in enumerate(SQUARES):
         pixels = np.full((SIZE[1], SIZE[0], 3), 120, np.uint8)
@@ -133,8 +134,8 @@ def picture(folder: Path, name: str = "a.png", size: tuple[int, int] = SIZE) -> 
 
 
 def test_lists_of_paths_on_a_screen(tmp_path: Path) -> None:
-    """Pictures of 160 x 120 px are shown on a screen of 1680 x 1050, enlarged 8.75 times, with 140 px of border left
-    and right."""
+    """Paths are recorded on a screen of 1680 x 1050 px. It shows pictures of 160 x 120 px enlarged 8.75 times, with 140
+    px of border left and right."""
     picture(tmp_path, "images/000000001.jpg")
     path = {
         "name": "000000001.jpg",
@@ -298,7 +299,7 @@ def test_paths_are_compared_in_pixels_of_the_picture(tmp_path: Path) -> None:
     rows = {row.metric: row.value for row in measured.rows}
     # The angle is 45 degrees on a square, and less on a picture that is wider than high.
     assert rows["MultiMatch direction"] == pytest.approx(1 - math.atan2(SIZE[1], SIZE[0]) / math.pi)
-    # Saccades of 32 and 40 px, on a diagonal of 200 px.
+    # The saccades are 32 and 40 px long, and the diagonal is 200 px.
     assert rows["MultiMatch length"] == pytest.approx(1 - 8 / 200)
     assert gaze.as_json(measured)["multimatch_frames_px"] == {"160x120": 1}
     assert "MultiMatch in pixels of each picture: 160x120 (1)" in gaze_table("", measured).notes

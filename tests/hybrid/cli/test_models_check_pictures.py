@@ -1,4 +1,4 @@
-"""`hybrid models check` on pictures of tools, thinking, and limits of pictures; then its command is run."""
+"""`hybrid models check` on pictures of tools, thinking, and limits of pictures; then the printed command is run."""
 
 import json
 import shlex
@@ -12,7 +12,7 @@ from tests.finished_runs import Command
 
 
 def checked(command: Command, treatment: Treatment) -> tuple[int, dict[str, tuple[str, str]], list[str]]:
-    """Return the exit code, results and their meaning by question, and the options of the command."""
+    """Return the exit code, the result and its meaning for each check, and the options in the printed command."""
     with serving(treatment) as server:
         result = command("models", "check", "openai:k", "--base-url", server.url, "--json")
     data = json.loads(result.out)

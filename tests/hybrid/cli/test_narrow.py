@@ -14,7 +14,7 @@ NUMBER = re.compile(r"[-+<]?[0-9][0-9,.]*(?:/[0-9.]+)?")
 
 
 def both(command: Command, *words: object) -> tuple[str, str]:
-    """Return the output of a command, wide and narrow."""
+    """Return the output of a command with wide and with narrow tables."""
     wide, narrow = (command(*words, "--tables", shape) for shape in ("wide", "narrow"))
     assert wide.code == narrow.code, narrow.err
     for line in narrow.out.splitlines():

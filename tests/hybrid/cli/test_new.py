@@ -16,7 +16,8 @@ ROOT = Path(plugins.__file__).parents[2]
 
 
 def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Path) -> None:
-    """docs/plugins.md shows that the tests of the new repository pass immediately."""
+    """All files of a new plug-in repository are written; the tests of docs/plugins.md run the repository's own
+    tests."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).out == f"wrote {out}\nnext: cd {out} && uv run pytest\n"
     assert f'path = "{Path(plugins.__file__).parents[2].as_posix()}"' in (out / "pyproject.toml").read_text()
@@ -40,7 +41,7 @@ def test_a_new_plugin_repository_is_written_whole(command: Command, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("uv") is None, reason="uv is not installed")
 def test_a_new_plugin_repository_passes_in_environments_of_its_own(command: Command, tmp_path: Path) -> None:
-    """Run each command of its README and its CI as printed there. uv contacts the package index."""
+    """Run each command in the README and the CI of a new repository as printed there. uv contacts the package index."""
     out = tmp_path / "glow"
     assert command("new", "plugin", "glow", "-o", out).code == 0
     arguments = ("VIRTUAL_ENV", "UV_PROJECT_ENVIRONMENT", "PYTHONPATH")

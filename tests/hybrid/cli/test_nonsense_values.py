@@ -25,7 +25,8 @@ def nonsense(param: click.Parameter) -> Iterator[str]:
         yield from ("", "much", "nan", "-2", "inf")
     elif isinstance(param.type, click.types.StringParamType):
         yield ""
-        # Options with free text, with words that only a provider knows, or that apply to another kind of PATH.
+        # Leave out options with free text, with words that only a provider knows, or that apply to another kind of
+        # PATH.
         if param.name not in ("title", "args_json", "image_detail", "reasoning_effort", "data", "key"):
             yield "nonsense?"
     elif param.type.name == "text":

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.gpu
 
 
 def hybrid(folder: Path, *words: str, devices: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Return the program in a separate process that sees only the named CUDA devices."""
+    """Run the program in a separate process that sees only the named CUDA devices; return the finished process."""
     environment = dict(os.environ) if devices is None else {**os.environ, "CUDA_VISIBLE_DEVICES": devices}
     root = Path(__file__).resolve().parents[3]
     environment["PYTHONPATH"] = os.pathsep.join([str(root), environment.get("PYTHONPATH", "")])

@@ -61,7 +61,8 @@ def mine(command: Command, tmp_path: Path, tools_as_they_were: None) -> Path:
 
 
 def break_(file: Path, prefix: str, line: str = '{}["nokey"]') -> str:
-    """Insert a line that raises before another one; return its location as messages print it."""
+    """Insert a line that raises an error before the line that contains `prefix`; return its location as messages print
+    it."""
     lines = file.read_text().splitlines()
     at = next(place for place, item in enumerate(lines) if prefix in item)
     indent = " " * (len(lines[at]) - len(lines[at].lstrip()))

@@ -1,6 +1,6 @@
 """An external learned tool, as the template writes it and with its test's tiny checkpoint, through every command.
 
-`tests/test_docs_blocks.py` follows the commands of its pages; the files that they write are checked here.
+`tests/test_docs_blocks.py` runs the commands on the tool's pages; the files that they write are checked here.
 """
 
 import importlib.util
@@ -25,7 +25,8 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 
 def forget(folder: Path) -> None:
-    """Forget the imported tool, even if it is edited within a second without a change of length."""
+    """Forget the imported tool, so that the next import reads the file even after a quick edit that keeps its
+    length."""
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     sys.modules.pop("tools.likeness", None)
     vars(tools).pop("likeness", None)
@@ -131,7 +132,7 @@ def test_random_weights_fail_the_known_answers(command: Command, path: Words) ->
 def test_wrong_preprocessing_is_found(
     command: Command, path: Words, tmp_path: Path, right: str, wrong: str, message: str | None
 ) -> None:
-    """The template's test finds the error; `hybrid tools check` also finds wrong colours."""
+    """The template's test finds each preprocessing error; `hybrid tools check` also finds wrong colours."""
     text = tmp_path / "mine" / "likeness.py"
     assert text.read_text().count(right) == 1
     text.write_text(text.read_text().replace(right, wrong))

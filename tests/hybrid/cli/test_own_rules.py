@@ -89,7 +89,7 @@ class Caller(JsonHandler):
 
 @pytest.fixture
 def tool_folder(tmp_path: Path) -> Path:
-    """A folder with the tool."""
+    """A folder that contains the tool `ruled`."""
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "ruled.py").write_text(RULED)
     return tmp_path / "own"

@@ -210,7 +210,8 @@ def test_a_helper_in_its_folder_is_where_the_error_is(tool_folder: Path) -> None
 
 @pytest.mark.system
 def test_what_it_imports_and_not_where_it_lies_is_its_code(tool_folder: Path, tmp_path: Path) -> None:
-    """The hash of a tool is computed in another process, which has read nothing yet."""
+    """A tool's hash covers the files that it imports but not their location. A new process computes it, because it has
+    read no file yet."""
 
     def code(folder: Path) -> str:
         program = (

@@ -16,7 +16,7 @@ def test_questions_for_a_difference_and_back_with_what_is_assumed(command: Comma
     assert lines[0] == "1,254 questions"
     assert lines[1].startswith("one solver alone is right on 0.40 (assumed")
     assert "(given)" in command("plan", "--difference", "0.05", "--discordant", "0.3").out
-    # Rounded up: the questions suffice for the printed value.
+    # The printed difference is rounded up, so this number of questions suffices for it.
     difference = command("plan", "--questions", "1901").out.split()[3]
     assert int(command("plan", "--difference", difference).out.split()[0].replace(",", "")) <= 1901
 

@@ -129,7 +129,8 @@ pytestmark = pytest.mark.usefixtures("tools_as_they_were")
 
 @pytest.fixture
 def plugin_folder(tmp_path: Path) -> Path:
-    """Return a folder laid out like the project, with one plug-in of each kind, named `own_` and the folder."""
+    """Return a folder laid out like the project, with one plug-in of each kind, named after its folder with the prefix
+    `own_`."""
     for kind in KINDS:
         write(tmp_path / "own", kind.folder, f"own_{kind.folder}", TEXTS[kind.folder])
     return tmp_path / "own"
@@ -274,7 +275,7 @@ def test_a_statistic_that_raises_costs_its_own_rows(
 
 @pytest.fixture
 def chance_run(command: Command, tmp_path: Path) -> Path:
-    """Two generated questions, answered by chance."""
+    """Folder of a run in which the solver `chance` answered two generated questions."""
     run = tmp_path / "by_chance"
     words = ("--data", "sample", "--task", "Jigsaw", "--limit", "2", "--solver", "chance", "--out", run)
     assert command("run", "blink", *words).code == 0

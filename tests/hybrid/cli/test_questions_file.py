@@ -30,7 +30,7 @@ def file(command: Command, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def words(file: Path, tmp_path: Path, fakes: Any) -> Words:
-    """`hybrid run FILE` with a recorded model."""
+    """Words of `hybrid run FILE` with a recorded model."""
     model = fakes.recordings(tmp_path / "model", REPLIES)
     return ("run", str(file), "--model", f"replay:{model}", "--solver", "mllm", "--solver", "chance")
 

@@ -118,9 +118,8 @@ def test_a_request_that_fails_costs_no_other(server: str) -> None:
 
 @pytest.mark.system
 def test_lines_that_are_no_requests_cost_no_other(server: str) -> None:
-    """Some lines have bytes that are not UTF-8, deep nesting, or values of wrong types; one request is unfinished when
-    stdin closes.
-    """
+    """Lines that are not requests affect no other line: bytes that are not UTF-8, deep nesting, values of wrong types,
+    and a request that is unfinished when stdin closes."""
     answer = {"do": "answer", "question": "generated_val_Jigsaw_1", "model": None, "base_url": server, "key": "k"}
     lines = [b"\xff\xfe", b"[" * 100_000, b"", json.dumps({"id": 1, **answer}).encode(), b'{"id": 2, "do": "messages"}']
     command = [sys.executable, "-m", "hybrid", "rollouts", *DATA]

@@ -55,12 +55,12 @@ def hybrid(*commands: Sequence[object], limit: int | None = None, names: Sequenc
 
 
 def hidden(folder: Path) -> list[str]:
-    """Return files that were begun and not finished."""
+    """Return the names of files that were begun and not finished, which are hidden."""
     return [path.name for path in folder.rglob(".*") if path.name != ".lock"]
 
 
 def complete_ids(path: Path) -> list[str]:
-    """Return the ids of a file whose lines are all complete."""
+    """Return the ids in a file, after checking that its last line is complete."""
     content = path.read_text()
     assert content.endswith("\n")
     return [json.loads(line)["id"] for line in content.splitlines()]
@@ -70,7 +70,7 @@ def complete_ids(path: Path) -> list[str]:
 def test_a_full_disk_ends_the_run_and_costs_nothing_that_was_there(
     command: Command, tmp_path: Path, fakes: Any
 ) -> None:
-    """A file size limit simulates a full disk."""
+    """A full disk ends the run and damages no earlier answer. A file size limit simulates the full disk."""
     data = fakes.blink_folder(tmp_path / "blink", 3, 20)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(3, 20))
     words: list[object] = ["run", "blink", "--data", data, "--model", f"replay:{model}", "--backend", "classical"]
@@ -109,7 +109,7 @@ def test_a_disk_without_room_is_one_line(command: Command, blink: Words, tmp_pat
 
 
 class Unscorable(Blink):
-    """Raises at one question, like a scorer that does not know so many choices."""
+    """Raises an error for one question, like a scorer that does not support its number of choices."""
 
     def score(self, question: Any, exchanges: Any, options: Any) -> Any:
         if question.id == "val_Jigsaw_2":

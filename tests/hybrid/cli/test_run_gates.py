@@ -12,7 +12,8 @@ pytestmark = pytest.mark.system
 
 @pytest.fixture
 def words(blink: Words, tmp_path: Path) -> Callable[[Path], list[str]]:
-    """Return the words of a run of jigsaws and relations that asks one jigsaw, with weights for the relations' tool."""
+    """Function that returns the words of a run of one jigsaw by the specialist, with weights for `depth` and
+    `detection`."""
 
     def with_weights(folder: Path) -> list[str]:
         places = (f"depth={folder}", f"detection={tmp_path / 'detector'}")

@@ -11,7 +11,7 @@ SAMPLE: dict[str, Any] = {"data": "sample", "task": "Jigsaw", "limit": 2, "backe
 
 
 class Quotes(Solver):
-    """Records an answer of the tool `counter`."""
+    """A solver that records its answer as that of the tool `counter`."""
 
     role = "chance"
 

@@ -10,7 +10,8 @@ from tests.finished_runs import Command, Words
 
 
 def saved(folder: Path, replies: dict[int, str]) -> Path:
-    """Return BLINK's saved outputs for Jigsaw, with every answer (A)."""
+    """Write a model's outputs for Jigsaw in the format of BLINK's authors, with (A) as every right answer; return the
+    folder."""
     folder.mkdir(parents=True)
     rows = [
         {"idx": f"val_Jigsaw_{n}", "answer": "(A)", "full_prediction": text, "prediction": text}
@@ -52,7 +53,7 @@ def test_from_a_run_to_a_trust_file(command: Command, blink: Words, tmp_path: Pa
     assert "jigsaw" in result.out
     assert len(json.loads((tmp_path / "trust.json").read_text())["folds"]) == 3
 
-    # All routes of a tool with --only and --all; the JSON has the same numbers.
+    # The table has a line per route: of one tool with --only, of all tools with --all; the JSON has the same numbers.
     result = command("calibrate", tmp_path / "run", "-o", tmp_path / "trust.json", "--json")
     measured = json.loads(result.out)["measured"]
     assert {item["tool"] for item in measured} >= {"jigsaw", "mllm"}

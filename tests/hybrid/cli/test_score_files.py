@@ -20,7 +20,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def predicted(data: Path, folder: Path, model: str, seed: int) -> Path:
-    """Return both files of a model that guesses and is usually right."""
+    """Write both prediction files of a simulated model that is right in 70 % of cases; return their folder."""
     folder.mkdir(parents=True, exist_ok=True)
     draw = random.Random(seed)
     for name, file in (("all_questions.json", f"{model}.jsonl"), ("mcq_questions.json", f"mcq_{model}.jsonl")):
@@ -50,7 +50,7 @@ def test_the_two_files_of_a_model_are_scored_as_their_folder(
     folder = predicted(data, tmp_path / "one", "m", 5)
     full = score(command, data, folder)
     pair = score(command, data, *(folder / name for name in order))
-    # The head names the model after the folder or the file.
+    # The first lines of the output name the model after the folder or the file.
     assert (full.pop("head")[0], pair.pop("head")[0]) == ("one", "m")
     assert pair == full
     assert {"qAcc", "circular", "vanilla", "first_rotation"} <= set(pair["metrics"])

@@ -58,7 +58,7 @@ TOOL = Tool(
 
 
 def evidence(command: Command, run: Path, *more: object) -> tuple[str, dict[str, float | None]]:
-    """Return the section's conclusions, and its counts by quantity."""
+    """Return the conclusions of the section `evidence`, and the section's values by quantity."""
     data = json.loads(command("compare", run, "--json", *more, code=0).out)
     rows = [row for row in data["results"] if row["section"] == "evidence" and not row.get("group")]
     return data["conclusions"]["evidence"], {row["quantity"]: row["value"] for row in rows}

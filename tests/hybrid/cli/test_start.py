@@ -14,7 +14,8 @@ from tests.finished_runs import Words
 
 pytestmark = pytest.mark.system
 
-# The thread that writes answers waits for the disk when the first question is finished.
+# A program that lists the packages imported at its first answer and at its end. It notices the first answer when the
+# thread that writes answers calls `os.fsync`.
 WATCHED = """
 import json, os, sys, threading
 at_first, wait = [], os.fsync

@@ -67,7 +67,8 @@ def test_a_dry_run_prices_every_cell_and_asks_nothing(command: Command, tmp_path
 @pytest.mark.system
 @pytest.mark.usefixtures("tools_as_they_were")
 def test_the_cell_of_other_words_is_left_out_if_a_tool_has_no_second_wording(command: Command, tmp_path: Path) -> None:
-    """If one offered tool lacks a second wording, the study says so before it asks, and all other cells stay."""
+    """If one offered tool lacks a second wording, the study says so before it asks, and only the cell with other words
+    is left out."""
     (tmp_path / "redness.py").write_text(
         "from hybrid.tool import Image, ToolOutput, tool\n\n"
         '@tool(limits="Says nothing of what the picture shows.")\n'

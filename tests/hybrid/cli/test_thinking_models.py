@@ -1,4 +1,4 @@
-"""`hybrid run` with the controller on servers of thinking models, which require thoughts back, stream, or refuse
+"""`hybrid run` with the controller on servers of thinking models, which require their thoughts back, stream, or refuse
 options.
 
 Each server refuses a conversation without its own reasoning, like the server that it is named after.
@@ -16,7 +16,7 @@ from tests.servers import JsonHandler, LocalServer, listening
 
 pytestmark = pytest.mark.system
 
-# A body, or the pieces of a stream, and its status.
+# A response: a body or the pieces of a stream, and the status.
 Says = tuple[Any, int]
 
 THOUGHT = "I want to look. " * 2_000

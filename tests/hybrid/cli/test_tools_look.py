@@ -14,7 +14,7 @@ from tests.tables import cases
 
 
 def photos(folder: Path) -> Path:
-    """Return two pictures of noise and a file that is not a picture."""
+    """Return a folder with two pictures of noise and a file that is not a picture."""
     folder.mkdir()
     rng = np.random.default_rng(0)
     for name in ("a.png", "c.png"):

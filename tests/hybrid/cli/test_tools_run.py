@@ -46,7 +46,8 @@ def test_every_weight_free_tool_prints_its_finding_and_saves_its_picture(
     assert data["data"]
     with Image.open(out) as picture:
         assert picture.format == "PNG"
-        # A picture is an overlay of the input's size; crops are enlarged, and the puzzle is assembled.
+        # Pictures of tools are overlays of the input's size, except crops, which are enlarged, and the assembled
+        # puzzle.
         assert picture.size in {pixels.shape[1::-1] for pixels in images} or name in ("crop", "jigsaw")
     *lines, last = command("tools", "run", name, *words, code=0).out.splitlines()
     assert "\n".join(lines) == data["text"]

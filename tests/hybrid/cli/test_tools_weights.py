@@ -155,7 +155,7 @@ def test_a_folder_of_repositories_serves_as_the_hub(
     result = command("tools", "fetch", "eye", "--from", "usb", *eye_arguments, code=0)
     assert "  licence      MIT" in result.out.splitlines()
     assert hub.requests == []
-    # From then on the checkpoint is found by its id, with the facts of its card; only the needed files were copied.
+    # After the fetch, the checkpoint is found by its id without the folder; only the needed files were copied.
     shutil.rmtree(tmp_path / "usb")
     weights = find_weights("made/tiny", download=False)
     assert sorted(path.name for path in weights.iterdir()) == [

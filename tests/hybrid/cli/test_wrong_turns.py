@@ -137,7 +137,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_one_level_too_high(command: Command, samples: dict[str, Path], name: str) -> None:
     folder = samples[name]
     result = command("run", name, "--data", folder.parent, *NO_MODEL)
-    # MM-SAP is found at any depth.
+    # MM-SAP's files are found in folders at any depth.
     assert (
         result.code == 0 if name == "mm_sap" else f"; they are in {folder}: use --data {folder}" in the_message(result)
     )

@@ -232,7 +232,7 @@ def test_what_is_no_stored_image_cannot_be_made_or_loaded(changes: dict[str, Any
 
 
 def test_formats_that_start_programs_are_never_opened() -> None:
-    """Pillow would pass PostScript to Ghostscript, so `decode` must check the format."""
+    """PostScript is refused as a format: Pillow would pass it to Ghostscript."""
     postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n"
     with pytest.raises(DataError, match="not an image"):
         decode(postscript, "x")
@@ -253,7 +253,8 @@ def test_a_link_is_replaced_unless_it_is_an_open_file(tmp_path: Path) -> None:
 
 @pytest.mark.system
 def test_a_full_disk_leaves_what_was_there_and_names_the_file(tmp_path: Path) -> None:
-    """Run in a separate process that may write no file above 1 kB, like a quota or a full disk."""
+    """A failed write leaves the old file unchanged and names it. The code runs in a process that may write no file
+    above 1 kB, like a quota or a full disk."""
     target = tmp_path / "kept.json"
     target.write_bytes(b"before")
     code = (

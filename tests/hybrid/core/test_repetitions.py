@@ -40,7 +40,7 @@ def test_seeds_differ_by_repetition_and_come_again(seed: int, first: int, other:
     assert result == seed_of_repetition(seed, first)
     assert 0 <= result < 2**31
     assert (result == seed_of_repetition(seed, other)) == (first == other)
-    # The second repetition of one run is not the first of another.
+    # A repetition's seed is neither the run's own seed nor one with which a neighbouring run may start.
     assert result not in (seed, seed + 1, seed + first - 1) or seed >= 2**31
 
 

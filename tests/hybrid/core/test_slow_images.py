@@ -94,7 +94,7 @@ EARLY_END = b"!\xff\x0bNETSCAPE2.0\0"
     ],
 )
 def test_blocks_end_where_pillow_ends_them(extension: bytes) -> None:
-    """An extension that ends early, but that Pillow reads further, hides no comment from the check."""
+    """The check also finds a comment after an extension that ends early but that Pillow reads further."""
     plain = gif()
     start = 13 + 3 * 2 ** (plain[10] % 8 + 1)
     data = plain[:start] + extension + comment_extension(b"A" * 300) + plain[start:]
@@ -148,7 +148,7 @@ def tiled(width: int, height: int, tile_width: int, tile_height: int) -> bytes:
 
 
 def test_a_tile_has_as_many_pixels_as_a_picture_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tile is decoded in full, however small the picture is."""
+    """The limit of pixels also applies to a tile, which is decoded in full, however small the picture is."""
     data = tiled(30, 20, 32, 48)
     monkeypatch.setattr(images, "MAX_PIXELS", 32 * 48)
     assert images.inspect(data, "q1").width == 30

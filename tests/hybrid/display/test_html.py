@@ -48,7 +48,7 @@ class Seen(HTMLParser):
 
 
 def check(page: str, *texts: str) -> None:
-    """Fail if the page has tags or attributes that are not ours, or lacks one of the texts."""
+    """Fail if the page has a tag or attribute that hybrid never writes, or lacks one of the texts."""
     seen = Seen(page)
     assert seen.tags <= TAGS
     assert not [name for name, _ in seen.attributes if name.startswith("on") or name in ("href", "srcdoc")]

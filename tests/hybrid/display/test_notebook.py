@@ -34,7 +34,7 @@ def test_a_line_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatc
     first = sent[0][2]
     assert sent[:2] == [(" 50%", False, first), ("100%", True, first)]
     assert (sent[2][:2], sent[2][2] != first, len(sent)) == (("mllm", False), True, 3)
-    # A bar of blocks, if the file's encoding has them.
+    # The bar is drawn with block characters if the file's encoding has them.
     assert line.encoding == "utf-8"
     shell.config = {}
     assert line_in_place() is None

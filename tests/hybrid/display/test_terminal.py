@@ -50,7 +50,7 @@ def test_a_command_on_several_lines_is_the_same_command(words: list[str]) -> Non
 @pytest.mark.system
 @pytest.mark.parametrize(("columns", "shape"), [(80, "narrow"), (99, "narrow"), (100, "wide"), (200, "wide")])
 def test_auto_is_narrow_in_a_narrow_terminal(columns: int, shape: str) -> None:
-    """Run in a real terminal with this number of columns."""
+    """In a real terminal, `auto` selects the tables' shape by the number of columns."""
     actual, reference = pty.openpty()
     fcntl.ioctl(reference, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     code = "import sys; from hybrid.display.terminal import shape_of; sys.stderr.write(shape_of('auto'))"

@@ -43,14 +43,16 @@ pytestmark = pytest.mark.system
 
 OPTIONS = ScoreOptions()
 KEY = "sk-proj-0123456789abcdefSECRET"
-# Questions in flight for which a run starts this many workers; two workers take at most nine each.
+# Numbers of questions in flight for which a run starts one worker and two workers. Two workers take at most nine
+# questions each.
 ONE_WORKER, TWO_WORKERS = 16, 17
 CAT = re.compile(rb"Is the cat (\d+) on the mat")
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[Path]:
-    """Start two nodes of one CPU and connect to them; return Ray's log folder. Ray's sockets need a short path."""
+    """Start two nodes of one CPU each and connect to them; return Ray's log folder. Its path is short, as Ray's sockets
+    require."""
     folder = Path(tempfile.mkdtemp(prefix="ray-"))
     # Ray writes its address to this folder, but creates the folder only for a cluster inside it.
     Path(tempfile.gettempdir(), "ray").mkdir(exist_ok=True)
@@ -91,9 +93,8 @@ def answer_request(body: bytes) -> bytes:
 
 
 class Server:
-    """An OpenAI-compatible server in the loop of the test: it returns the reply of `answer_request` when it is
-    released.
-    """
+    """An OpenAI-compatible server in the loop of the test. It returns the replies of `answer_request`; the test decides
+    which replies it holds until they are released."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -115,7 +116,7 @@ class Server:
 
     @staticmethod
     def number(body: bytes) -> int:
-        """Return the number of the question, 0 for a description."""
+        """Return the number of the question, or 0 for a request for a description."""
         match = CAT.search(body)
         return int(match[1]) if match else 0
 
@@ -173,7 +174,7 @@ async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Server]:
 
 @pytest.fixture
 def cats(tmp_path: Path, fakes: Any, server: Server) -> RunConfig:
-    """Twelve questions about cats for the server, with one worker."""
+    """Configuration of a run that asks the server twelve questions about cats, with one worker."""
     fakes.write_task(tmp_path / "cats", "Spatial_Relation", [fakes.spatial_row(n, "(A)") for n in range(1, 13)])
     return RunConfig(
         "blink",
@@ -223,7 +224,7 @@ class Watched:
 
 
 class _Counting(RunReplies):
-    """Counts of a run's replies."""
+    """Passes a run's replies on and counts those that were saved."""
 
     def __init__(self, inner: RunReplies, watched: Watched) -> None:
         self._inner = inner
@@ -260,7 +261,7 @@ def figures(scored: Scored) -> tuple[object, ...]:
 
 
 def attempt_ids(run: ResolvedRun, solver: str = "mllm") -> list[str]:
-    """Return the ids in the file of attempts, line by line."""
+    """Return the sorted ids of all lines in the file of attempts."""
     lines = (run.folder.path / solver / "attempts.jsonl").read_text().splitlines()
     return sorted(json.loads(line)["id"] for line in lines)
 
@@ -345,7 +346,7 @@ async def test_a_worker_killed_half_way_costs_what_it_had_in_flight(
     end = await task
     assert (end.failures, end.stopped, end.answered) == ((), None, 12)
     assert attempt_ids(run) == sorted(question.id for question in run.sound)
-    # Replies that were received are not requested again; replies lost on the way are.
+    # Replies that were received are not requested again, but those lost on the way are.
     assert sorted(Counter(body for body in server.bodies if not CAT.search(body)).values()) == [1] * 12
     assert len(server.cats()) == 12 + in_flight
     assert [line for line in watched.told if "was lost (ActorDiedError)" in line and f"({in_flight})" in line]

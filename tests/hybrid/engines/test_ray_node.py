@@ -1,4 +1,4 @@
-"""A Ray node that dies during a run: Ray ends the process silently, and the run prints the last message."""
+"""A Ray node that dies during a run: Ray would end the process silently, but the run prints how to resume it."""
 
 import os
 import signal

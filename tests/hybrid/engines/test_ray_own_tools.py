@@ -53,7 +53,7 @@ def in_a_folder(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
 
 
 def in_the_environment(tmp_path: Path) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Write the same folder; return the environment variable that names it."""
+    """Write a folder with a tool and its helper; return the environment variable that names the folder."""
     in_a_folder(tmp_path)
     return (), {"HYBRID_TOOL_PATH": str(tmp_path / "own")}
 
@@ -91,7 +91,7 @@ def test_workers_find_tools_of_ones_own(lies: Any, tmp_path: Path, fakes: Any, u
 
 
 def test_workers_find_a_benchmark_a_model_and_a_solver_of_ones_own(tmp_path: Path) -> None:
-    """The plug-ins are in a folder that workers know only after they have received its name."""
+    """Workers find plug-ins in a folder that they know only after they have received its name."""
     for folder in ("baselines", "benchmarks", "models"):
         write(tmp_path / "own", folder, f"own_{folder}", TEXTS[folder])
     words = ("run", "own_benchmarks", "--data", "sample", "--task", "Jigsaw", "--limit", "2", "--model", "own_models:x")

@@ -122,12 +122,12 @@ class ScriptClient:
         raise AssertionError("nothing was kept")
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing, because no resource is open."""
 
 
 @dataclass(frozen=True)
 class ScriptedRun:
-    """A finished run, and what was sent in it."""
+    """A finished run, and the client that recorded its requests."""
 
     path: Path
     client: ScriptClient
@@ -148,7 +148,7 @@ def write(
     media_types: frozenset[str] = ImageRules().media_types,
     **changes: Any,
 ) -> ScriptedRun:
-    """Write a run of the script to `folder / "run"`; `changes` are fields of its configuration."""
+    """Write a run with the scripted replies to `folder / "run"`; `changes` are fields of its configuration."""
     settings = ModelSettings(
         base_url="http://127.0.0.1:9/v1",
         tool_calling=calling,  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def write(
 
 
 def check_trl(row: Mapping[str, Any]) -> None:
-    """Check the format that TRL documents: docs/source/dataset_formats.md ("Tool Calling"),
+    """Check a row against TRL's documented format (docs/source/dataset_formats.md, "Tool Calling") and its function
     `prepare_multimodal_messages`."""
     places = 0
     for message in row["messages"]:

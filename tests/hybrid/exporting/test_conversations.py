@@ -49,7 +49,7 @@ def the_home_of_the_runs(
 
 @pytest.fixture
 def copied(scripted_runs: dict[str, ScriptedRun], tmp_path: Path) -> Path:
-    """The run with native calls, which a test may change."""
+    """A copy of the run with native calls, which a test may change."""
     return Path(shutil.copytree(scripted_runs["native"].path, tmp_path / "copied"))
 
 
@@ -102,7 +102,7 @@ def test_calls_in_text_are_calls_that_fit_the_schemas(scripted_runs: dict[str, S
     rows, text = exported(scripted_runs["text"].path, tmp_path / "out")
     assert text.left_out == {"a tool call that is not a JSON object": 1}
     assert set(rows) == set(SAID) - {BROKEN}
-    # This run has calls of a missing tool, and calls with images that do not exist.
+    # Leave out the question whose calls name a missing tool, or images that do not exist.
     rows.pop("generated_val_Jigsaw_2")
     for name, row in rows.items():
         check_trl(row)
@@ -126,7 +126,7 @@ def test_helped_needs_the_model_alone(tmp_path: Path) -> None:
 
 
 def changed(run: Path, **identity: Any) -> ExportedRun:
-    """Return the run with this change in its manifest."""
+    """Change these values of the identity in a run's manifest; return the run."""
     folder = RunFolder(run)
     manifest = folder.manifest
     manifest["identity"] |= identity

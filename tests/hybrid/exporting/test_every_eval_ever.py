@@ -98,7 +98,8 @@ def test_generated_questions_are_refused_without_a_word_and_marked_with_it(
 def test_the_check_of_its_authors_takes_it_from_any_folder(
     exported: Callable[..., Any], tmp_path: Path, python: str | None
 ) -> None:
-    """Run in a separate environment. The package requires Python 3.12, but its check also runs on 3.11."""
+    """The authors' check accepts the files from any folder. It runs in a separate environment, also with Python 3.11
+    although the package requires 3.12."""
     if python is None:
         pytest.skip("it needs $PYTHON312, a Python 3.12")
     exported()
@@ -107,7 +108,7 @@ def test_the_check_of_its_authors_takes_it_from_any_folder(
     install = ["uv", "pip", "install", "--quiet", "--python", str(environment)]
     subprocess.run(["uv", "venv", "--quiet", "--python", python, str(environment)], check=True)
     subprocess.run([*install, "pydantic==2.12.5", "requests==2.32.5", "rich==14.2.0"], check=True)
-    # The version makes uv accept the package on a Python that it does not declare.
+    # `--python-version` makes uv accept the package on a Python that the package does not declare.
     subprocess.run([*install, "--python-version", "3.12", "--no-deps", "every-eval-ever==0.3.0"], check=True)
     check = [str(environment / "bin/python"), "-m", "every_eval_ever.validator.cli", "--format", "json"]
     below = [file.relative_to(tmp_path / "shared") for file in files]

@@ -145,7 +145,7 @@ def test_a_log_reads_back_with_scores_calls_and_usage(traced: Path, tmp_path: Pa
         assert sample.total_time == attempt.seconds
 
 
-# Inspect's own call of pandas.
+# Inspect's own call of pandas causes this warning.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
 def test_frames_hold_every_message(traced: Path, tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="pandas is of the group frames")
@@ -244,7 +244,7 @@ def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -
     pytest.importorskip("playwright", reason="playwright is in the dependency group dev")
     from playwright.sync_api import expect, sync_playwright
 
-    # A busy machine may take minutes; a failure still ends.
+    # On a busy machine this may take minutes; a failure still ends the test.
     expect.set_options(timeout=300_000)
     log = exported(traced, tmp_path / "logs" / "specialist.eval")
     port = servers.free_port()
@@ -270,7 +270,7 @@ def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -
 
 
 async def test_the_messages_of_an_agent_of_inspect_become_steps(fakes: Any) -> None:
-    """docs/agents.md: an agent may return Inspect's messages."""
+    """Messages that an agent of Inspect returns become steps, as docs/agents.md states."""
     calls = [ToolCall("1", "depth", {"image": "img:1"}), ToolCall("2", "web", {})]
     messages = [
         ChatMessageUser(content="Which one?"),
@@ -323,7 +323,8 @@ def looks(messages: list[Any], *_: Any) -> ModelOutput:
 @pytest.mark.filterwarnings("ignore:.*MemoryObject(Receive|Send)Stream:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("way", ["agent", "chain"])
 def test_the_page_asks_an_agent_of_inspect(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/agents.md: `react`, or a chain of solvers, with a tool of Inspect, on its mock model."""
+    """Run the example in docs/agents.md on Inspect's mock model: `react` or a chain of solvers, with a tool of
+    Inspect."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
     model = get_model("mockllm/model", custom_outputs=looks)

@@ -99,7 +99,7 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
 
 @pytest.mark.system
 def test_every_benchmark_is_held_or_refused(make_run: Any, tmp_path: Path) -> None:
-    """No export changes the numbers; mm_sap is refused if no question was asked twice."""
+    """An export that is read back has the numbers of the run, or the benchmark's run is refused."""
     for name in sorted(set(GENERATED) - {*HELD, "actiview"}):
         data, folder = make_run(name)
         run = ExportedRun.at(folder)
@@ -139,7 +139,7 @@ def test_a_rotated_run_is_refused(synthetic_runs: Any, tmp_path: Path) -> None:
 
 
 def rows_of(replies: list[str]) -> tuple[Any, ...]:
-    """Return rows for a result sheet, one per reply, to made-up questions of no benchmark."""
+    """Return rows for a result sheet, one per reply; their questions are made up and belong to no benchmark."""
     return tuple(
         SimpleNamespace(
             question=SimpleNamespace(id=f"q{place}", unit=f"q{place}", task="t", text="=1+1?", choices=("=A1", "3")),

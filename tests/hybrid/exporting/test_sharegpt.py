@@ -41,7 +41,7 @@ parts = st.lists(st.one_of(texts, st.integers(1, 6).map(image)), max_size=4).map
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Message]:
-    """Any sequence of steps: calls and their results with pictures, nudges, empty texts, then an answer."""
+    """Draw any sequence of steps: calls and their results with pictures, nudges, empty texts, then an answer."""
     messages: list[Message] = [SystemMessage(draw(texts))] if draw(st.booleans()) else []
     messages.append(UserMessage(draw(parts)))
     number = 0

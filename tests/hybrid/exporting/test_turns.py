@@ -8,7 +8,7 @@ def test_findings_answer_the_call_of_their_tool_and_calls_of_two_asks_are_not_on
     rows: list[dict[str, object]] = [{"tool": "jigsaw", "args": {"a": 1}}, {"tool": "depth", "args": {}}]
     steps = (
         Step("model", "m", "I look.", data={"tool_calls": rows}),
-        # Concurrent calls finish in another order. The last step is a call by a rule.
+        # Concurrent calls finish in another order than they were made in. The last step is a call by a rule.
         *(Step("tool", name, f"{name} says", data={"args": {}}) for name in ("depth", "jigsaw", "crop")),
     )
     ask = Exchange(Prompt(("Which?", ""), Kind.CHOICE, ("A", "B")), Reply("(A)", steps=steps))

@@ -1,7 +1,8 @@
 """An MCP server over stdio without any package, which starts quickly: `python plain_server.py [VARIANT]`.
 
-`look` returns its image's number of characters, `dies` ends the process, `odd` returns an invalid result, `refuses`
-an error of the protocol, `unwilling` returns no content, and `variables` the names of its environment variables.
+`look` returns the number of characters of its image, `dies` ends the process, `odd` returns an invalid result,
+`refuses` returns a protocol error, `unwilling` returns no content, and `variables` returns the names of its environment
+variables.
 """
 
 import json

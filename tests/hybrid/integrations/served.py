@@ -1,4 +1,4 @@
-"""MCP servers as tests start them: our own, and foreign ones over HTTP and stdio."""
+"""MCP servers as tests start them: the project's own, and foreign ones over HTTP and stdio."""
 
 import os
 import re
@@ -55,14 +55,15 @@ def over_http(*words: str) -> Iterator[Served]:
 
 
 def own(home: Path, *words: str) -> str:
-    """Return the command of `hybrid tools serve` as a value of `--mcp`: the server gets none of our variables."""
+    """Return the command of `hybrid tools serve` as a value of `--mcp`; it sets variables, because the server inherits
+    none."""
     variables = (f"HYBRID_HOME={home}", f"PYTHONPATH={ROOT}", "OMP_NUM_THREADS=1")
     return "hybrid=" + shlex.join(["env", *variables, *SERVE, *words])
 
 
 @contextmanager
 def strange_over_http(log: Path) -> Iterator[str]:
-    """Address of the foreign server over HTTP."""
+    """Run the foreign server over HTTP; yield its address."""
     command = [sys.executable, str(Path(__file__).with_name("strange_server.py")), str(log)]
     with subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -75,5 +76,5 @@ def strange_over_http(log: Path) -> Iterator[str]:
 
 
 def plain(variant: str = "", script: Path = PLAIN) -> str:
-    """Return the server without any package as a value of `--mcp`."""
+    """Return the command of the server without any package as a value of `--mcp`."""
     return "plain=" + shlex.join([sys.executable, "-S", str(script), *([variant] if variant else [])])

@@ -1,7 +1,7 @@
-"""An MCP server like one of another program, with the official package: `python strange_server.py LOG`.
+"""A stand-in for another program's MCP server, written with the official package: `python strange_server.py LOG`.
 
-It prints its address and speaks HTTP. Its tools return a picture, fail, hang until they are cancelled, and have
-hostile descriptions; the file LOG records their calls.
+It prints its address and speaks HTTP. Its tools return a picture, fail, hang until they are cancelled, and have hostile
+descriptions; the file LOG records their calls.
 """
 
 import base64
@@ -27,7 +27,7 @@ server = FastMCP("Strange Server", log_level="ERROR")
 
 
 def note(line: str) -> None:
-    """Write a line for the test."""
+    """Append a line to the file LOG, which the test reads."""
     with LOG.open("a") as file:
         file.write(f"{line}\n")
 

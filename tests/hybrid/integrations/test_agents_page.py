@@ -79,13 +79,13 @@ def address() -> Iterator[str]:
 def test_the_page_runs_as_it_is_printed(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"chat_model": AsksDepth()}
-    # Inspect has a separate environment: tests/hybrid/exporting/test_inspect.py.
+    # Blocks for Inspect are run in a separate environment, by tests/hybrid/exporting/test_inspect.py.
     for block in (item for item in PAGE.of("python") if item.needs is None):
         exec(compile(block.text.replace(WRITTEN_AT, address), PAGE.name, "exec"), names)  # noqa: S102 - the page is ours
     rows = hybrid.compare("runs/agent").results
     mapping = {(row.section, row.quantity): row for row in rows if not row.group and not row.metric}
     evidence = {name: int(row.value or 0) for (section, name), row in mapping.items() if section == "evidence"}
-    # Every call is judged: the answer equals the verdict of the tool output.
+    # All eight answers are judged by their tool output, because each agrees with it.
     assert sum(evidence[name] for name in ("correct adoption", "confirmed", "over-trust", "wrong from both")) == 8
     assert evidence["correct adoption"] > 0
     assert not any(evidence[name] for name in ("no call", "wrong tool", "no finding", "unread", "ignored evidence"))

@@ -27,7 +27,7 @@ class Chunks(httpx.AsyncByteStream):
 
 
 async def read(chunks: Sequence[bytes], headers: dict[str, str]) -> bytes:
-    """Return what a client with the hooks reads of a response."""
+    """Return the part of a response that a client with the limiting hooks reads."""
 
     def respond(request: httpx.Request) -> httpx.Response:
         assert request.headers["accept-encoding"] == "identity"

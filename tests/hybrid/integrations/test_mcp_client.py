@@ -47,7 +47,8 @@ def ref(store: ImageStore, fakes: Any) -> ImageRef:
 
 @asynccontextmanager
 async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIterator[McpTools]:
-    """A runner of the plain server's tools and ours; at the end it is closed and no process is left."""
+    """A runner of the plain server's tools and the project's tools. At the end it is closed, and no process may be
+    left."""
     previous = children()
     server = server or plain()
     offers = foreign_tools((server,), PLAIN_IMAGES if server.startswith("plain=") else {}, ("crop",))
@@ -63,7 +64,8 @@ async def tools(store: ImageStore, server: str = "", **options: Any) -> AsyncIte
 
 
 def children() -> set[str]:
-    """Return the processes whose parent is this process. The kernel's own list of children depends on threads."""
+    """Return all processes whose parent is this process. The kernel's list of children is not used: it is kept per
+    thread."""
     seen = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # a process that ends while the list is read
@@ -96,7 +98,7 @@ async def test_images_go_out_as_they_are_or_as_png_or_jpeg(store: ImageStore, re
         # The picture was rotated when it was stored.
         assert (sent, sent.width) == (other_rotated.image, 20)
         assert runner.computed == 3
-        # Our tools run as without any server, and the foreign server does not answer their calls.
+        # The project's tools run as they do without any server, and the foreign server does not answer calls to them.
         assert (await call_tool(runner, "crop", ref, grid={"rows": 2, "columns": 2})).backend == "classical"
         with pytest.raises(ToolError, match="plain_look takes 1 images, not 2") as wrong:
             await call_tool(runner, "plain_look", ref, ref)

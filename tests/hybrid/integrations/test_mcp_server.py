@@ -270,7 +270,7 @@ def test_there_is_one_path_and_one_address(web: Served) -> None:
     # An accepted GET request would open a stream of events and keep the connection.
     assert status(web, {**host, "Accept": "text/event-stream"}, method="GET") == 405
     with socket.socket() as other, pytest.raises(OSError, match="refused"):
-        # The same port under another address of this machine.
+        # The server does not listen at the same port of another address of this machine.
         other.connect(("127.0.0.2", web.port))
 
 

@@ -99,7 +99,7 @@ def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None
 def test_a_look_at_the_lock_refuses_no_run_that_begins(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     with folder.locked():
         assert folder.is_held()
-    # A lock like that of `is_held`, released after it has blocked once.
+    # This is a lock like that of `is_held`; it is released after it has blocked once.
     look = (folder.path / ".lock").open("rb")
     fcntl.flock(look, fcntl.LOCK_SH | fcntl.LOCK_NB)
     flock = fcntl.flock

@@ -49,7 +49,8 @@ journal.append(b"c" * 50)
 
 @pytest.mark.system
 def test_a_line_that_does_not_fit_is_taken_back(tmp_path: Path) -> None:
-    """A file size limit simulates a full disk: 29 of the 51 bytes can be written."""
+    """A line that does not fit on the disk is removed again. A file size limit simulates a full disk, on which 29 of
+    the 51 bytes can be written."""
     path = tmp_path / "lines.jsonl"
     result = subprocess.run(
         [sys.executable, "-c", FULL, str(path)], check=True, capture_output=True, text=True, timeout=300

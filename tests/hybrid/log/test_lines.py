@@ -1,4 +1,4 @@
-"""Records are read one at a time: lines known to be unchanged are not checked again, all others are."""
+"""Records are read one at a time. Lines known to be unchanged are not checked again; all others are."""
 
 import hashlib
 import json

@@ -37,7 +37,8 @@ def test_whatever_an_id_holds_it_is_found_without_reading_the_question(
 
 
 def test_what_is_as_it_was_is_not_parsed(tmp_path: Path) -> None:
-    """Write lines that are no longer questions, with the sha256 that marks them as unchanged."""
+    """Lines with the sha256 of an unchanged file are not parsed: here it belongs to lines that are no longer
+    questions."""
     path = tmp_path / "questions.jsonl"
     path.write_bytes(b'{"id":"q1","task":"a","images":7}\n')
     nothing, wrong = read_questions(path, None)

@@ -34,7 +34,7 @@ def picture(seed: int, height: int = 120, width: int = 150) -> npt.NDArray[np.ui
 
 
 def defined_score(pixels: npt.NDArray[np.uint8], hidden: Box | None, x: int, y: int, radius: int) -> float:
-    """Return the score of the module's docstring at one centre, in float64."""
+    """Compute the score at one centre as the module's docstring defines it, in float64."""
     import cv2
 
     red, green, blue = np.moveaxis(cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(float), 2, 0)

@@ -38,7 +38,8 @@ TEMPLATE = (
     '"arguments": {{ t.function.arguments | tojson }}}</tool_call>{% endfor %}<|im_end|>\n{% endfor %}'
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# The form is Qwen's: with another one, neither the server nor the tokenizer distinguishes a call from text.
+# The form of Qwen's responses: with any other form, neither the server nor the tokenizer distinguishes a call from
+# text.
 RESPONSE_TEMPLATE = stored(__file__, "RESPONSE_TEMPLATE")
 
 QUESTIONS = ("Which side is red?", "Where is the square?")
@@ -66,7 +67,8 @@ def user(question: str, name: str, picture: Image.Image) -> dict[str, Any]:
 
 
 def conversation(question: str, *, after: bool) -> list[dict[str, Any]]:
-    """Return the question without a tool, or with a call, its result and the resulting picture."""
+    """Return a conversation with the question alone, or with the question, a call, its result and the resulting
+    picture."""
     picture = Image.new("RGB", (64, 64), (255, 0, 0))
     turns = [user(question, "img:1", picture)]
     if after:
@@ -147,7 +149,7 @@ def example(
 
 
 def examples(processor: LlavaProcessor) -> list[tuple[Any, torch.Tensor]]:
-    """Return each question alone, and after the call."""
+    """Return the training examples: each question without a call, and each question after the call."""
     return [
         example(processor, conversation(question, after=after), [spec(tool())], reply)
         for question in QUESTIONS

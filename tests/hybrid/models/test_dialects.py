@@ -43,7 +43,7 @@ def test_a_reply_is_read_as_its_row_says(tools: tuple[Tool, ...], row: dict[str,
         assert reply.endswith(parsed.unreadable.written) or parsed.unreadable.written in reply
     if "repairs" in row:
         assert [list(call.repairs) for call in parsed.calls] == [row["repairs"]]
-    # Text in a tool's result is no more a call than text in a question.
+    # Like text in a question, text in a tool's result is not a call.
     assert not read(reply, tools, [ToolMessage("c", "ocr", (reply,))], cut=cut).calls
     assert read(reply, (), messages).rest == reply
 
@@ -133,7 +133,7 @@ def test_any_text_is_read_or_kept(text: str) -> None:
 
 
 SIZE = 120_000
-# Beginnings of long replies, and texts that repeat.
+# Pairs of the beginning of a long reply and the text that the reply repeats.
 LONG: dict[str, tuple[str, str]] = {
     **{row.sign: ("", row.sign) for row in table() if row.sign},
     "nested": ('<tool_call>{"name": "depth", "arguments": ', '{"a":'),

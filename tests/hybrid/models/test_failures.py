@@ -29,7 +29,7 @@ GOOD: dict[str, Any] = stored(__file__, "GOOD")
 
 
 class SleepClock:
-    """Record the sleeps without sleeping: pauses of the machine do not count."""
+    """Records sleeps without sleeping, so that pauses of the machine do not count."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -81,7 +81,8 @@ async def test_what_does_not_pass_is_an_outage(
 async def test_a_reply_is_read_as_far_as_one_may_be(
     name: str, packing: str, recorder: Any, answer: Any, store: ImageStore
 ) -> None:
-    """This holds for every compression, including nested ones: 8 MiB of blanks are a few bytes of gzip."""
+    """Every compression of a reply is unpacked only up to the limit, even a nested one: 8 MiB of blanks are a few bytes
+    of gzip."""
     numbers: list[int] = []
     body = json.dumps(GOOD[name]).encode() + b" " * MAX_REPLY_BYTES
     for _ in range(packing.count("gzip")):
@@ -94,7 +95,7 @@ async def test_a_reply_is_read_as_far_as_one_may_be(
             await ask(model(name, recorder, store, retries=0))
     assert sum(numbers) == 0
     if packing in ("identity", "gzip"):
-        # The pieces that were kept until the limit of a reply.
+        # Pieces of the reply were kept only until they exceeded the limit.
         assert MAX_REPLY_BYTES < sum(count for count in numbers if count > 0) < MAX_REPLY_BYTES + 2**20
 
 

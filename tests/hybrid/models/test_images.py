@@ -127,7 +127,7 @@ def test_a_size_fits_and_keeps_its_shape(width: int, height: int, most: int) -> 
         (8 * 64 * 64, "abab", "ab"),
         # The third picture takes the place of the one that was shown longest ago.
         (8 * 64 * 64, "abacab", "abcb"),
-        # A picture above the limit takes the place of none.
+        # A picture above the limit is not cached, so it takes the place of no other.
         (4 * 64 * 64, "aAaAa", "aAA"),
     ],
 )

@@ -15,7 +15,7 @@ def picture(name: str, number: int) -> ImageRef:
 
 
 def dialogue(last: AssistantMessage | None = None) -> list[Message]:
-    """Return a question with two pictures, and three calls that each return one; the last result comes last."""
+    """Return a question with two pictures, and three calls that each return a picture; the last result comes last."""
     messages: list[Message] = [user_message(["Which?", picture("img:1", 1), picture("img:2", 2)])]
     for turn in (1, 2, 3):
         messages.append(AssistantMessage("", (ToolCall(f"c{turn}", "crop", {"image": "img:1"}),)))

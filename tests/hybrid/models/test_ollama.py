@@ -62,7 +62,8 @@ async def ask(
 
 
 def in_order(body: dict[str, Any]) -> list[str]:
-    """Return texts and pictures of a request as a model sees them, whichever its template puts first."""
+    """Return the texts and pictures of a request in a model's order, whether its template puts text or pictures
+    first."""
     names: list[str] = []
     for message in body["messages"]:
         assert not (message["content"] and message.get("images")), "a template could take them in either order"

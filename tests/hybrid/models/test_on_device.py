@@ -133,7 +133,8 @@ async def test_fewer_bits_answer_every_question(device: str, dtype: str, make: M
 async def test_a_real_shortage_halves_the_batch(
     card: str, make: Make, store: ImageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each conversation of a pass takes 100 MB more, and the device has room for three."""
+    """A real shortage of memory halves the batch: each conversation of a pass takes 100 MB more, and the device has
+    memory for three."""
     import torch
 
     model, sizes, full = make(card, extra={"batch": 8}), list[int](), Loaded.generate

@@ -43,7 +43,7 @@ def turns(image: Callable[..., ImageRef]) -> list[list[Message]]:
 async def sent(
     name: str, turns: list[list[Message]], tools: tuple[Tool, ...], recorder: Any, store: ImageStore, **options: Any
 ) -> list[dict[str, Any]]:
-    """Return the bodies of the requests."""
+    """Send the conversations as the calls of one question; return the bodies of the requests."""
     count = len(recorder.requests)
     model = open_model(name, ModelSettings(**options), store)
     try:
@@ -63,7 +63,7 @@ async def test_the_official_service_is_told_which_requests_belong_together(
     crop_tool: Tool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Requests to the service's name go through a proxy, which records them."""
+    """Requests of one question to OpenAI have the same cache key. They go through a proxy, which records them."""
     for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("http_proxy", recorder.url)

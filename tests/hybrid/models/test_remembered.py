@@ -39,7 +39,7 @@ class Scoring:
         return AssistantMessage(options[-1])
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing, because no resource is open."""
 
 
 def reply() -> AssistantMessage:

@@ -379,7 +379,8 @@ async def test_a_refusal_of_the_request_without_tools_changes_nothing(
 async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that_is_down(
     recorder: Any, answer: Any, store: ImageStore, crop_tool: Tool
 ) -> None:
-    """More questions than open the circuit fail at once; the server answers requests without tools."""
+    """If many calls fail but requests without tools are answered, the server does not count as down. More questions
+    fail at once here than would open the circuit."""
     chat = model("openai:m", recorder, store, retries=1)
     handler = recorder.server.RequestHandlerClass
 
@@ -405,7 +406,8 @@ async def test_questions_whose_calls_all_fail_do_not_make_a_well_server_one_that
 def test_one_failure_of_a_server_that_came_back_is_no_malformed_call(
     failures: int, is_last: bool, expected: bool
 ) -> None:
-    """The request without tools may have found that the server is back: then the one with tools is sent again."""
+    """A request without tools may succeed because the server is back. Then one failure before it is not a malformed
+    call, and the request with tools is sent again."""
     tries = _Tries[Any](Any, None, frozenset(), wordless=failures, last=is_last, plain_reply=AssistantMessage("(A)"))
     assert tries.is_malformed_call() is expected
 

@@ -20,7 +20,8 @@ HOUR_S = 3600.0
 
 @dataclass
 class Limited(World):
-    """Accepts this many requests at a time; others get a 429. `wait` is the value of `--wait-for-server`."""
+    """A server that accepts `at_once` requests at a time and answers others with 429. `wait` is the value of
+    `--wait-for-server`."""
 
     at_once: int = 1000
     retry_after: str | None = None

@@ -49,7 +49,8 @@ class OptionalArgs(Args):
 
 
 def test_each_thing_is_said_once(crop_tool: Tool) -> None:
-    """Optional arguments have their plain type, coordinates no description, and `UNTOLD` is only in the full schema."""
+    """Each fact is stated once: optional arguments have their plain type, coordinates have no description, and `UNTOLD`
+    is only in the full schema."""
     tool = Tool(Card("all", "Does it.", "", backends=()), OptionalArgs)
     assert spec(tool)["function"]["parameters"] == {
         "type": "object",

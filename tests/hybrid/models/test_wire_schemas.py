@@ -27,7 +27,7 @@ WIRES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "google_genai": ("google_genai:gemini-test", "", {}),
     "ollama": ("ollama:qwen-vl", "", {}),
 }
-WORDS = {"title", "additionalProperties", "strict"}  # Fields that a client may add without removing any.
+WORDS = {"title", "additionalProperties", "strict"}  # Fields that a client may add, if it removes none.
 
 
 def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -43,7 +43,7 @@ def schemas(wire: str, body: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def differences(actual: Any, reference: Any, at: str = "") -> Iterator[str]:
-    """Yield where a schema in the request has lost or changed a part of ours."""
+    """Yield the places where a schema in the request has lost or changed a part of the project's schema."""
     if isinstance(actual, dict):
         for key, value in actual.items():
             if not isinstance(reference, dict) or key not in reference:

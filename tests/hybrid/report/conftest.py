@@ -25,8 +25,8 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
     playwright.expect.set_options(timeout=HANGS_MS)
-    # Playwright is closed after each test file; its event loop would otherwise stay the running one for later asyncio
-    # tests.
+    # Playwright is closed after each test file; otherwise its event loop would remain the running loop for later
+    # asyncio tests.
     with playwright.sync_playwright() as driver:
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = driver.chromium.launch(executable_path=CHROMIUM, args=arguments)
@@ -87,7 +87,7 @@ def reused(browser: Browser) -> Watched:
 
 @pytest.fixture
 def open_page(browser: Browser, reused: Watched) -> Iterator[Callable[..., Watched]]:
-    """Yields a page without stored state; anything that went wrong on it fails the test.
+    """Function that opens a page without stored state; any error on the page fails the test.
 
     A test's second page, or one that must be `alone`, has a separate context.
     """

@@ -226,7 +226,8 @@ def entry(solver: SolverCard, verdict: RowVerdict, overlay: tuple[PicturePayload
 
 
 def counts_of(rows: Sequence[QuestionRow]) -> tuple[Result, ...]:
-    """Return how many questions are right or wrong with the second solver and with the first, with their ids."""
+    """Count the questions by the verdicts of the second and the first solver (right or wrong), with the questions'
+    ids."""
     results = []
     for text in ("right", "wrong"):
         for after in ("right", "wrong"):
@@ -358,7 +359,7 @@ def steps_of(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> Char
 
 
 def cost_section(rows: Sequence[QuestionRow], solvers: Sequence[SolverCard]) -> OverviewSection:
-    """Return a dot for each of the first six solvers."""
+    """Return the section of costs, with a dot for each of the first six solvers."""
     dots = []
     for place, (solver, cost) in enumerate(zip(solvers, (4.2, 1.1, 0.0, 2.2, 3.1, 0.4), strict=False)):
         dots.append(Result("cost", "USD per question", "USD", cost, solver.name))

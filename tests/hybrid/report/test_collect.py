@@ -39,13 +39,13 @@ def large_folder(large_runs: Callable[[int], Path]) -> Path:
 
 @pytest.fixture
 def run(large_run: Callable[[int], Path]) -> Path:
-    """A copy of that run, which a test may damage."""
+    """A copy of the run in `large_folder`, which a test may damage."""
     return large_run(COUNT)
 
 
 @pytest.fixture(scope="module")
 def pages(large_folder: Path) -> BenchmarkPages:
-    """Return the pages of the run as it was written."""
+    """Return the pages of the undamaged run in `large_folder`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HYBRID_HOME", str(large_folder / "home"))
         return only(collect_paths([large_folder / "run"]))
@@ -160,7 +160,7 @@ def test_without_a_number_there_is_no_chart(large_folder: Path, kind: ChartKind 
     assert charts_of(compare_paths([large_folder / "run" / "mllm"]).comparison, result) == ()
 
 
-# The list and the pages.
+# Tests of the list of questions and of their pages.
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_only_answers_are_right_or_wrong"))
@@ -222,7 +222,7 @@ def test_a_damaged_answer_is_a_warning_and_a_failed_question(run: Path) -> None:
     assert {name for name, entry in mine.items() if entry.outcome == "outage"} == {identity}
 
 
-# Several runs, and answers that another program recorded.
+# Tests of several runs, and of answers that another program recorded.
 
 
 def test_an_imported_run_has_attempts_and_no_calls(run: Path, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_recorded_answers_of_all_questions_make_a_report(shared_data: Path) -> N
     assert section(pages, "published").command.endswith("--published")
 
 
-# The error sheet and its tags.
+# Tests of the error sheet and its tags.
 
 
 def test_tags_are_counted_by_task_and_solver(run: Path, tmp_path: Path) -> None:

@@ -59,7 +59,8 @@ def test_the_same_solver_has_one_colour_in_every_chart(open_page: Any, five: str
 
 
 def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_path: Path) -> None:
-    """The charts' library treats one or two lines as a special kind of scale."""
+    """Each difference has a line, even if there are only one or two, which the chart library treats as a special
+    scale."""
     watched = open_page()
     for lines in (1, 2, 3, 30):
         address = write_site(synthetic.differences(tmp_path / "store", lines), tmp_path / str(lines)).as_uri()
@@ -71,7 +72,7 @@ def test_differences_have_a_line_each_however_few_they_are(open_page: Any, tmp_p
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
 def test_the_first_screen_holds_conclusion_and_charts(size: dict[str, int], open_page: Any, tmp_path: Path) -> None:
-    """With five sentences, four solvers and 14 tasks, a desktop shows everything, and a phone's first screen shows the
+    """A desktop shows five sentences, four solvers and 14 tasks on one screen, and a phone's first screen shows the
     first values."""
     solvers = (*synthetic.SOLVERS, replace(synthetic.SOLVERS[0], name="controller [blank]", control="blank"))
     built = synthetic.benchmark_pages("blink", rows_of(84, solvers), None, solvers)
@@ -116,7 +117,7 @@ def labels_outside(page: Page) -> list[str]:
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path) -> None:
-    """Nothing scrolls sideways, and no name is cut."""
+    """With nine solvers, no page scrolls sideways and no name is cut."""
     first = synthetic.SOLVERS[0]
     names = [f"controller [anthropic:claude-opus-{n}; blank]" for n in range(6)]
     solvers = (*synthetic.SOLVERS, *(replace(first, name=name) for name in names))
@@ -140,7 +141,8 @@ def test_nine_solvers_fit_every_page(width: int, open_page: Any, tmp_path: Path)
 
 
 def test_of_nine_solvers_a_phone_shows_the_first_chart_whole(open_page: Any, tmp_path: Path) -> None:
-    """The names of two solvers are as long as a conclusion prints them, and the conclusion has several sentences."""
+    """A phone shows the first chart of nine solvers completely, although two names are as long as a conclusion prints
+    them and the conclusion has several sentences."""
     first, alone, *_ = synthetic.SOLVERS
     long = {first.name: "controller [anthropic:claude-opus-4; demonstration model; shown]"}
     long |= {alone.name: "mllm [anthropic:claude-opus-4; demonstration model; shown]"}

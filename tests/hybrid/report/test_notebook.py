@@ -49,7 +49,8 @@ def _square() -> Any:
 
 @pytest.mark.parametrize("mode", ["document", "innerHTML", "fragment"])
 def test_what_a_tool_says_is_text_in_a_notebook(browser: Browser, rendered_outputs: str, mode: str) -> None:
-    """A notebook inserts an output as HTML. Its scripts run (in a fragment of a range) or not (in `innerHTML`)."""
+    """A notebook inserts an output as HTML. The scripts in it run (in a fragment of a range) or not (in
+    `innerHTML`)."""
     page, requests, wrong = browser.new_page(), list[str](), list[str]()
     page.on("request", lambda request: requests.append(request.url) if not request.url.startswith("data:") else None)
     page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))

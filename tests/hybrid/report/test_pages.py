@@ -441,7 +441,7 @@ class Quiet(SimpleHTTPRequestHandler):
     """Serves a folder without a log, and forbids browsers to cache."""
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def end_headers(self) -> None:
         self.send_header("Cache-Control", "no-store")

@@ -94,7 +94,7 @@ def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None
     manifest = run.manifest
     append(run, *lines[:6])
     assert solver(progress)["finished"] == 6
-    # This run is longer than the first one, and its split has hidden answers.
+    # The second run in the folder is longer than the first one, and its split has hidden answers.
     (run.path / "controller/attempts.jsonl").unlink()
     append(run, *lines[:9])
     command = {"at": "2031-01-01T00:00:00Z", "command": "hybrid run", "commit": None}
@@ -102,7 +102,7 @@ def test_another_run_in_the_same_folder_is_counted_alone(run: RunFolder) -> None
     state: Any = progress.as_json()
     assert state == RunProgress(run).as_json()
     assert {item["verdict"] for item in state["newest"]} == {"answered"}
-    # A resuming command continues the count.
+    # A command that resumes the run continues the count.
     run.write_manifest({**run.manifest, "commands": [command, {**command, "at": "2031-01-02T00:00:00Z"}]})
     append(run, lines[9])
     assert solver(progress)["finished"] == 10
@@ -129,7 +129,7 @@ def test_the_rate_is_of_the_last_questions_since_the_command_began(run: RunFolde
     at = datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     run.write_manifest({**manifest, "commands": [{"at": at, "command": "hybrid run", "commit": None}]})
     attempts = [read_attempt(line) for line in lines_of(run)]
-    # Four questions of an earlier command, days before, and three that start ten seconds apart.
+    # An earlier command asked four questions days before; three others start ten seconds apart.
     starts = [1.0, 2.0, 3.0, 4.0, start_s + 5, start_s + 15, start_s + 25]
     timed = [replace(attempt, started=start, seconds=1.0) for attempt, start in zip(attempts, starts, strict=False)]
     progress = RunProgress(run)

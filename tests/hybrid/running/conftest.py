@@ -16,7 +16,7 @@ def blink(tmp_path: Path, fakes: Any) -> Path:
 
 @pytest.fixture
 def config(tmp_path: Path, blink: Path, fakes: Any) -> RunConfig:
-    """Three puzzles and three relations, answered "(A)" by a recorded model."""
+    """Configuration of a run in which a recorded model answers "(A)" to three puzzles and three relations."""
     model = f"replay:{fakes.recordings(tmp_path / 'model', fakes.blink_replies())}"
     service = ServiceOptions("classical")
     return RunConfig("blink", ("mllm",), model=model, data=str(blink), service=service, out=tmp_path / "run")

@@ -22,7 +22,7 @@ def test_every_tool_is_left_out_once_and_alone_once(tools_offered: list[str], da
     values = [tools_of(run) for run in plan.runs]
     assert plan.tools_offered == values[0] == tuple(tools_offered)
     assert () in values
-    # No menu is tested twice, and each keeps the order of the full one.
+    # No menu is tested twice, and each has its tools in the order of the full menu.
     assert len(set(values)) == len(values)
     assert all(offers == tuple(name for name in tools_offered if name in offers) for offers in values)
     varied = set(tools_offered if vary is None else vary)

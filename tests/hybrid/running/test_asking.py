@@ -18,7 +18,7 @@ KEYED = "http://user:a-secret-pass-word-1@127.0.0.1:9/v1?key=another-secret-2"
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch) -> RunConfig:
-    """Return three questions with one picture each."""
+    """Configuration of a run on three questions with one picture each."""
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     folder = fakes.blink_folder(tmp_path / "blink", 0, 3)
     settings = ModelSettings(base_url="http://127.0.0.1:9/v1")
@@ -90,7 +90,7 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
     assert manifest["supplied_texts"] == {"with": 2, "without": 1}
     assert "supplied text, some questions without" in manifest["labels"]
     assert set(manifest["identity"]["context"]) == {"sha256", "missing"}
-    # A change to the texts makes it another run.
+    # Changed texts make it a different run, which is refused here.
     write_texts(tmp_path, 1, 2, 3)
     with pytest.raises(UsageError, match=r"context\.sha256"):
         go(prepare(replace(plain, context=path, context_missing="without")))

@@ -280,7 +280,10 @@ def test_a_file_without_a_batch_is_used_by_the_next_command_or_deleted_by_cancel
     with batch_server(Behaviour(looks=0, refusals=[503] * 100)) as server:
 
         def refused(count: int) -> bool:
-            """Only a definite refusal is final; after any other error, the provider may have accepted the batch."""
+            """Return whether the provider has refused the batch, which stays recorded as begun.
+
+            Only a definite refusal is final; after any other error, the provider may have accepted the batch.
+            """
             states = [batch.state for batch in read_batches(journal).values()]
             return len(server.behaviour.refusals) < count and states[-1:] == ["begun"]
 
@@ -320,7 +323,7 @@ def test_an_interrupted_command_says_what_goes_on_and_cancel_ends_it(config: Run
         assert next(iter(server.batches.values())).state == "cancelling"
         assert server.files == {}
         assert asyncio.run(cancel_batches(config.out)) == [f"{config.out} has no waiting batch"]
-        # Results that existed before the end are fetched, and the rest is requested again.
+        # Results that existed when the batch was cancelled are fetched; the other requests are sent again.
         server.behaviour.looks = 0
         process = started(config, server)
         process.communicate(timeout=600)

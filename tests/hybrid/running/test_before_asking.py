@@ -28,7 +28,7 @@ UNREADABLE = AssistantMessage("<|tool_call_begin|>crop", unreadable=UnreadableCa
 
 
 def without(tokens: int) -> AssistantMessage:
-    """Return a reply to the same text without the picture."""
+    """Return the reply to the text without the picture, for which the server counts this many input tokens."""
     return AssistantMessage("?", usage=TokenUsage(tokens, 5))
 
 
@@ -47,7 +47,7 @@ class Served:
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """Return one question with a picture."""
+    """Configuration of a run on one question with a picture."""
     fakes.blink_folder(tmp_path / "blink", 0, 1)
     common: dict[str, Any] = {
         "service": ServiceOptions("classical"),
@@ -126,7 +126,7 @@ async def test_who_is_shown_no_image_is_not_asked(config: RunConfig, fakes: Any,
     assert not any("whether it sees" in note for note in (await estimate(run)).notes)
 
 
-# As vLLM returns a call in Hermes' form with its parser `qwen3_xml`.
+# The reply of vLLM with its parser `qwen3_xml` if the model writes a call in Hermes' form.
 DROPPED = AssistantMessage("<think>\nI call crop.\n</think>\n\n", finish_reason="stop")
 
 

@@ -31,7 +31,7 @@ def write(folder: Path, ids: Sequence[str], seed: int = 0, **changed: Any) -> No
 
 
 async def run(folder: Path, out: str = "run", limit: int | None = None) -> int:
-    """Return how many questions a command asks."""
+    """Run a command; return how many questions it asks."""
     config = RunConfig(
         "questions", ("mllm",), model="embedded", data=str(folder / "own.jsonl"), out=folder / out, limit=limit
     )

@@ -25,13 +25,13 @@ def test_every_option_says_first_whether_it_counts() -> None:
         for name, mark in marks.items()
         if mark not in (NOT_IDENTITY, IDENTITY_OF_SOLVERS) and type(mark) is not AffectsRunId
     ]
-    # A solver's entry in the manifest has the fields that affect it: `ToolsInUse.metadata`.
+    # The fields that affect a solver are in the solver's entry in the manifest (see `ToolsInUse.metadata`).
     assert [name for name, mark in marks.items() if mark == IDENTITY_OF_SOLVERS] == ["service", "mcp", "mcp_images"]
 
 
 def test_every_option_of_the_tools_is_known_here() -> None:
-    # Among the fields in `count`, `backend` and `weights` are in a solver's "tools", the last three are keys next to
-    # it, and `pictures` is a key of the identity. No other field affects a tool output.
+    # The fields in `count` affect a tool output; no others do. In the manifest, `backend` and `weights` are in a
+    # solver's "tools", the last three are keys next to "tools", and `pictures` is a key of the identity.
     count, free = (
         {"backend", "weights", "pictures", "unchecked", "dtype", "compiled"},
         {"device", "timeout_s", "queue_s", "coming_s", "threads", "gpu_share"},

@@ -86,7 +86,8 @@ def test_an_id_that_stands_twice_is_an_error() -> None:
 
 @pytest.mark.system
 def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """20,000 questions on 200 pictures: each is written twice and read once, and the clusters are computed once."""
+    """Questions that share pictures need work in proportion to their number: each of 20,000 questions on 200 pictures
+    is written twice and read once, and the clusters are computed once."""
     calls: Counter[str] = Counter()
 
     def count_calls_of(place: type, name: str) -> None:
@@ -107,7 +108,7 @@ def test_work_grows_with_the_questions_where_pictures_are_shared(monkeypatch: py
     assert len(choose_ids({"a": list(rows)}, None)) == 20_000
     assert calls["joined"] == 1
     assert calls["add"] == 2 * 20_000
-    # Reading the questions back for the assertion is the second time.
+    # Each question is read a second time for the assertion.
     assert calls["__getitem__"] == 2 * 20_000
     assert calls["root"] <= 6 * 20_000
 

@@ -25,7 +25,7 @@ from hybrid.solving.call_tool import find_tool
 
 @pytest.fixture
 def config(config: RunConfig) -> RunConfig:
-    """The run asks one question at a time."""
+    """Configuration of a run that asks one question at a time."""
     return replace(config, concurrency=1)
 
 

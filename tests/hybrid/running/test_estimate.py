@@ -39,7 +39,7 @@ MLLM = TEXT + LINE + NAME + PICTURE
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """Return one question with one picture of 24 x 20 pixels."""
+    """Configuration of a run on one question with one picture of 24 x 20 pixels."""
     folder = fakes.blink_folder(tmp_path / "blink", 0, 1)
     return RunConfig(
         "blink", ("mllm",), model="openai:gpt-4o", model_settings=SERVER, data=str(folder), out=tmp_path / "run"
@@ -93,7 +93,7 @@ async def test_what_changes_the_prompt_changes_the_estimate(config: RunConfig, c
 
 async def test_captions_are_counted_once_and_on_their_own(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
     captioned = replace(config, images="caption")
-    # A caption replaces the picture, after its name.
+    # A caption replaces the picture and follows the picture's name.
     assert (await estimate_run(captioned)).expected == Spent(1, TEXT + LINE + NAME + 125, 125)
     # The request for a caption has 205 characters, and no name.
     result = (await estimate(prepare(captioned))).captions
@@ -139,7 +139,7 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
 
 
 async def test_several_pictures_are_counted_each_or_as_one_sheet(config: RunConfig, tmp_path: Path, fakes: Any) -> None:
-    # The puzzle is 96 pixels wide and its pieces 48: each is one tile, and so is the sheet.
+    # The puzzle is 96 pixels wide and each of its pieces 48: each picture is one tile, and so is the sheet.
     puzzle = replace(config, data=str(fakes.blink_folder(tmp_path / "puzzle", 1, 0)))
     item, three = [
         (await estimate_run(replace(puzzle, images=form))).expected.input_tokens for form in ("concat", "separate")
@@ -206,7 +206,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
     assert low < expected < high
-    # The replies are one word, and an answer of several words.
+    # A reply is one word to each prompt whether to continue, and several words to the question.
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 
@@ -221,9 +221,9 @@ class Counting(Scripted):
     """Calls the tool for a question's task, answers with a reply of GPT-4o's length, and counts its requests as
     sent."""
 
-    # By id of the question.
+    # Tasks by the ids of their questions.
     tasks: Mapping[str, str]
-    # The questions for which the model called a tool.
+    # Ids of the questions for which the model called a tool.
     calling: set[str] = field(default_factory=set)
     name: str = "openai:gpt-4o"
     provider: str = "openai"

@@ -41,14 +41,14 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 @pytest.fixture
 def stranger(web: tuple[str, Path]) -> str:
-    """The foreign server before its first call."""
+    """The foreign server, with an empty record of its calls."""
     web[1].write_text("")
     return web[0]
 
 
 @pytest.fixture
 def planned(tmp_path: Path, fakes: Any) -> Planned:
-    """Run a controller on puzzles with queued replies of its model."""
+    """Function that prepares a run of a controller on puzzles, with queued replies of its model."""
     data = fakes.blink_folder(tmp_path / "blink")
 
     def plan(mcp: tuple[str, ...], *replies: AssistantMessage | str, **changes: Any) -> ResolvedRun:
@@ -127,7 +127,7 @@ def test_controls_work_as_on_our_own(planned: Planned, stranger: str, web: tuple
     if control == "shuffled":
         assert measured.data["version"] == f"shuffled:Strange Server {_version()}"
         data: Any = measured.data["data"]
-        # The point is outside of the partner's image, and is moved into it.
+        # The point is outside of the other question's image, and is moved into it.
         assert data["x"] == data["width_px"] - 1 < 100
         assert added.text == BLANK_TEXT
     else:
@@ -173,7 +173,8 @@ def test_faults_are_read_by_the_model_and_counted(planned: Planned, stranger: st
 def test_a_server_that_is_gone_leaves_its_questions_open(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The questions are asked again when the server is back; none is answered without the tool."""
+    """Questions stay open while the server is gone, and are asked again when it is back; none is answered without the
+    tool."""
     server_file = tmp_path / "there.py"
     server_file.write_text(PLAIN.read_text())
     run = planned(
@@ -229,7 +230,8 @@ TOOL = Tool(
 
 @pytest.mark.system
 def test_a_tool_from_outside_served_and_used_over_mcp_is_in_the_report(planned: Planned, tmp_path: Path) -> None:
-    """The full chain: forty lines in a folder, `hybrid tools serve --tool-path`, `--mcp`, a run, its pages."""
+    """The full chain: a tool of forty lines in a folder is served by `hybrid tools serve --tool-path`, used by a run
+    with `--mcp`, and shown in the run's report."""
     folder = tmp_path / "my_tools"
     folder.mkdir()
     (folder / "redness.py").write_text(FORTY_LINES)

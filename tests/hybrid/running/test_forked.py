@@ -175,9 +175,8 @@ def test_it_is_one_step_ahead_and_ends_wherever_it_is_when_it_is_closed() -> Non
     "looks", ["", "module._open = lambda sock: next(first, None) or bool(sock.recv(1, socket.MSG_PEEK))"]
 )
 def test_an_interruption_does_not_fall_into_what_cleans_up(looks: str) -> None:
-    """This holds for a second interrupt in a step, and for the first interrupt if the socket is closed before it
-    arrives.
-    """
+    """No interruption reaches the code that cleans up: neither a second interrupt in a step, nor the first one if the
+    socket is closed before it arrives."""
     body = f"""
     import socket
     import hybrid.running.forked as module

@@ -18,7 +18,7 @@ from tests.tables import cases
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_the_program_is_called_by_its_name", list))

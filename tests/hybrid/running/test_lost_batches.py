@@ -1,6 +1,6 @@
 """Batches that the provider loses, denies, mixes up or floods: no request is paid twice, and none is sent endlessly.
 
-Simulated time: `Follower` waits by a timer whose clock jumps.
+Time is simulated: `Follower` waits by a timer whose clock jumps.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ def timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> JumpingTimer:
 
 @pytest.fixture
 def config(tmp_path: Path) -> RunConfig:
-    """Return six generated questions, each asked once."""
+    """Configuration of a run on six generated questions, each asked once."""
     settings = ModelSettings(batch=True, price=Price(10, 10), retries=1)
     return RunConfig("blink", ("mllm",), model="openai:m", data="sample", limit=6, model_settings=settings,
                      out=tmp_path / "run")  # fmt: skip
@@ -226,7 +226,8 @@ def test_missing_results_are_asked_for_as_often_as_retries_allow(config: RunConf
 def test_a_queue_that_is_always_full_ends_the_run(
     config: RunConfig, requests: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With one request per batch, six are in flight, and each waits for the others."""
+    """A queue that is always full ends the run. With one request per batch, six batches are in flight, and each waits
+    for the others."""
     monkeypatch.setattr(follow, "MAX_REFUSED", 4)
     monkeypatch.setattr(OpenAIBatches, "rules", BatchRules(requests, 10**6))
 
@@ -241,7 +242,7 @@ def test_a_queue_that_is_always_full_ends_the_run(
     with batch_server(Behaviour(looks=0)) as server:
         end = ask(config, server)
         assert end.answered == 0
-        # Six questions with one retry each, and earlier attempts in smaller batches.
+        # At most 12 batches for six questions with one retry each, and 4 for earlier attempts in smaller batches.
         assert len(server.batches) <= 12 + 4
 
 
@@ -256,7 +257,8 @@ def test_a_429_for_ever_ends_the_run(config: RunConfig, model: str, timer: Jumpi
 
 @ALL
 def test_a_gateway_that_gave_up_is_no_reason_to_create_a_batch_twice(config: RunConfig, model: str) -> None:
-    """The batch is searched for in the provider's list, which may lag behind."""
+    """After a gateway's error the batch is searched for in the provider's list, which may lag behind, before another is
+    created."""
     looks: list[int] = []
 
     def is_listed(number: int) -> bool:
@@ -321,7 +323,7 @@ def test_a_line_of_results_without_end_is_read_no_further(
     monkeypatch.setattr(batch_http, "MAX_REPLY_BYTES", 20_000)
     monkeypatch.setattr(batch_http, "MAX_STREAM_BYTES", 100_000)
     endless = b"x" * 10**6 + b"\n"
-    # Results before the malformed line count, those after it do not.
+    # Results before the malformed line count; those after it do not.
     with batch_server(Behaviour(looks=0, rewrite=lambda number, data: endless + data if number else data)) as server:
         assert ask(config, server).answered == 6
     other_run = replace(config, out=config.out and config.out.with_name("behind"))

@@ -69,7 +69,8 @@ def test_what_a_picture_is_blamed_for(error: Exception, blamed: bool | None) -> 
 @pytest.mark.parametrize(
     ("model", "settings", "call", "size"),
     [
-        # 195 x 1 px, enlarged until the longer side is 2,048 px, and padded to the minimum side length.
+        # The picture of 195 x 1 px is enlarged until its longer side is 2,048 px, and padded to the minimum side
+        # length.
         ("openai:Qwen2.5-VL-7B", {}, THIN, (2048, 28)),
         ("openai:Qwen/Qwen3-VL-8B", {}, THIN, (2048, 32)),
         ("openai:k", {"image_limits": "least_side:56"}, THIN, (2048, 56)),

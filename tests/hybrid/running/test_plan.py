@@ -1,4 +1,4 @@
-"""Several runs of one configuration: the options that one of them changes, and the record in its manifest."""
+"""Several runs of one configuration: the options that differ in a run, and their record in its manifest."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Asking: no question is asked twice, a crash costs only requests in flight, another configuration is refused."""
+"""Asking: no question is asked twice, a crash costs only requests in flight, and another configuration is refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from tests.tables import cases
 
 
 def quiet(solver: str, finished: int, total: int) -> None:
-    """No progress is shown."""
+    """Show no progress."""
 
 
 async def ran(run: ResolvedRun) -> tuple[UnfinishedQuestion, ...]:

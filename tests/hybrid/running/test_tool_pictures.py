@@ -64,7 +64,7 @@ def test_a_server_that_takes_no_picture_of_a_tool_is_named_with_its_words(tmp_pa
         ),
         (Treatment(thinks=True), "beside", "lost", {}),
         (Treatment(thinks=True, drops_history=True), "beside", "lost", {}),
-        # transformers serve accepts the picture there and drops the thinking of every request.
+        # transformers serve accepts a picture inside a tool's result, but drops the thinking of every request.
         (Treatment(thinks=True, drops_history=True, inside="taken"), "inside", "lost", {}),
         # A model that does not think has nothing to lose, and is asked as before.
         (Treatment(inside="taken"), "beside", "none", {}),

@@ -91,7 +91,7 @@ def test_the_homography_maps_the_first_picture_onto_the_second() -> None:
 
 
 def epipolar_side(images: tuple[Pixels, ...], camera: Camera) -> float:
-    """Return sideways motion by SIFT matches and the essential matrix: positive is to the right."""
+    """Estimate the sideways motion from SIFT matches and the essential matrix; positive means to the right."""
     sift = cv2.SIFT.create(1500)
     greys = [cv2.cvtColor(image, cv2.COLOR_RGB2GRAY) for image in images]
     (keys1, found1), (keys2, found2) = (sift.detectAndCompute(grey, None) for grey in greys)

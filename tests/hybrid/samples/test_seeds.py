@@ -85,7 +85,8 @@ NO_SCENES = (
 
 
 def test_generators_and_benches_seed_by_purpose() -> None:
-    """Two exceptions derive a generator from a scene's own seed; one samples pixels of measured frames."""
+    """Generators and benches draw random numbers by purpose. Two exceptions derive a generator from a scene's own seed,
+    and one samples pixels of measured frames."""
     by_line = {
         f"{path.parent.name}/{path.name}": seeded
         for folder in ("hybrid/samples", "bench")
@@ -93,7 +94,7 @@ def test_generators_and_benches_seed_by_purpose() -> None:
         if path.name not in NO_SCENES and (seeded := _seeded(path))
     }
     assert by_line == {
-        # A seed drawn by the purpose's own generator: two pictures of one pair share it.
+        # The generator of the purpose draws this seed, which the two pictures of a pair share.
         "samples/named.py": ["seed"],
         "samples/pop_out.py": ["self.seed"],
         "bench/saliency.py": ["scene.seed"],

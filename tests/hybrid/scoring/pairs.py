@@ -1,4 +1,4 @@
-"""Headline pairs made by hand, and those of a comparison of two solvers."""
+"""Headline pairs for tests: pairs made by hand, and the pair in a comparison of two solvers."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -34,12 +34,12 @@ def split(shared: str | None, answering: str) -> AnswerSplit:
 
 
 def pair_of(a: dict[str, str], b: dict[str, str], *more: str) -> tuple[ConclusionRows, Comparison, HeadlinePair]:
-    """Return the pair of two solvers with these letters by task; `more` has the letters of b's repetitions in the first
-    task.
-    """
+    """Return the pair of two solvers that gave these letters, by task; `more` has the letters of b's repetitions in the
+    first task."""
     task = next(iter(a))
     repetitions = [solver(f"b@{n}", {**b, task: word}) for n, word in enumerate(more, 2)]
-    # A solver's name in a comparison may differ from its name in the run, which decides what is a repetition of what.
+    # A solver's name in a comparison may differ from its name in the run. The latter decides which solvers are
+    # repetitions.
     recorded = {name: {} if more else {"recorded": f"{name} recorded"} for name in "ab"}
     comparison = compare([solver("a", a, **recorded["a"]), solver("b", b, **recorded["b"]), *repetitions])
     rows = ConclusionRows(comparison, ("differences", "helped", "answered"))

@@ -54,7 +54,8 @@ def rows(result: AblationReport, place: int, section: str, quantity: str, metric
 
 
 def test_the_table_by_hand() -> None:
-    """The macro accuracy is the mean over Jigsaw (40 questions) and Counting (20 questions)."""
+    """The values equal a computation by hand: macro accuracy is the mean over Jigsaw (40 questions) and Counting (20
+    questions)."""
     data = report()
     macro = {"full": 0.625, "no tool": 0.25, "without depth": 0.25, "without crop": 0.6, "without ocr": 0.65}
     assert values(data, 0, "metrics", "value", "accuracy_macro") == pytest.approx(macro)
@@ -161,7 +162,7 @@ def test_menus_that_differ_are_in_the_names(tmp_path: Path) -> None:
         "controller [without depth]",
         "controller [only ocr]",
     ]
-    # Runs with the same menu are distinguished as before.
+    # Runs with the same menu are distinguished by their given names.
     same = [entry.solver for entry in unique([scored[0], scored[0]], ["a", "b"])]
     assert same == ["controller (a)", "controller (b)"]
 

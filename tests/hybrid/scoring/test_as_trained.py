@@ -21,7 +21,7 @@ R, HALF = 40 * "r", 20 * "rw"
 def compared(
     synthetic_runs: Any, folder: Path, names: Sequence[str], model: dict[str, str], **identity: Any
 ) -> ComparisonReport:
-    """Compare the controller's answers in hybrid's form and in another with those of the MLLM alone."""
+    """Compare the controller's answers in hybrid's form and in another form with those of the MLLM alone."""
     path = synthetic_runs.from_letters(
         folder / "own", {"controller": {"Jigsaw": names[0]}, "mllm": {"Jigsaw": HALF}}
     ).path

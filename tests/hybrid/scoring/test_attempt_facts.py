@@ -54,7 +54,7 @@ def test_all_sections_read_a_question_once_for_all_solvers(
 
     monkeypatch.setattr(questions, "read_question", count_read)
     for _ in range(2):
-        # At first the replies are scored, then the scores are read.
+        # The first comparison scores the replies, and the second one reads the saved scores.
         report = compare_paths([runs.real])
         assert len(results(compare(report.solvers))) > 10
         assert len(QuestionTable(report.solvers)) == 3 * 18

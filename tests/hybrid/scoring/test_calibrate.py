@@ -42,7 +42,7 @@ def said_by_tool(letter: str, confidence: float, backend: str = "classical") -> 
 
 
 def by_tool(unit: str, confidence: float, right: bool, key: Key = KEY) -> CountedAnswer:
-    """Return a case of the seam comparison, with the confidence on its card."""
+    """Return a counted answer of the tool, with the confidence that the tool's card claims."""
     card = next(card for card in JIGSAW.card.backends if card.name == "classical")
     curve = Curve(card.reliability)
     # The card counts answers to 199 of 200 puzzles; one right and one wrong answer are added to each rate.
@@ -108,7 +108,8 @@ def perception(correct: int) -> Question:
 async def test_both_passes_are_read_each_in_its_own_letters(
     tmp_path: Path, correct: int, first: bool, second: bool
 ) -> None:
-    """In MM-SAP, (A) is red in the first pass; in the second, without the refusal, (C) is blue."""
+    """Each pass is read in its own letters: in MM-SAP, (A) is red in the first pass, and (C) is blue in the second,
+    which lacks the refusal."""
     question = perception(correct)
     replies = [Reply(f"(C) {REFUSAL}", steps=(said_by_tool("A", 0.9),)), Reply("(A)", steps=(said_by_tool("C", 0.6),))]
     attempt = await answered("mm_sap", question, replies)
@@ -203,7 +204,7 @@ def test_a_run_without_specialist_answers_or_with_one_fold_is_refused(tmp_path: 
 
 
 async def tool_outputs(tmp_path: Path, fakes: Any, output: str) -> RunFolder:
-    """Return a real run of the specialist under `--tool-output`."""
+    """Run the specialist with this `--tool-output`; return the run's folder."""
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
     config = RunConfig(
         "blink",
@@ -249,7 +250,8 @@ def test_a_tool_that_two_solvers_called_in_different_versions_is_not_one_measure
 
 
 def test_counted_by_hand(tmp_path: Path, fakes: Any) -> None:
-    """The tool is right: yes, no, yes, yes, yes, no; the MLLM alone: yes, yes, no, unread, yes, no."""
+    """Counts by hand. Is the tool right? Yes, no, yes, yes, yes, no. Is the MLLM alone right? Yes, yes, no, unread,
+    yes, no."""
     request = questions(fakes, 6)
     values = [("A", 0.3), ("B", 0.55), ("A", 0.59), ("A", 0.6), ("A", 0.9), ("B", 1.0)]
     by_rule = [attempt(item.id, "", said_by_tool(*what)) for item, what in zip(request, values, strict=True)]

@@ -24,7 +24,7 @@ def test_only_repetitions_with_a_trace_count(tmp_path: Path, synthetic_runs: Any
     letters = {name: {"Jigsaw": "r" * 6} for name in CALLS}
     run = synthetic_runs.from_letters(tmp_path / "run", letters, costing=cost, puzzles=True)
     comparison = compare_paths([run.path]).comparison
-    # The last two lines of the second repetition are gone, and the last of the first.
+    # The last two lines of the second repetition and the last line of the first are gone.
     for name, gone in (("controller", 1), ("controller@2", 2)):
         path = run.path / name / "attempts.jsonl"
         path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-gone]))

@@ -1,4 +1,5 @@
-"""The computed accuracy of guessing equals that of the solver `chance` in long seeded runs, and values by hand."""
+"""The computed accuracy of guessing equals that of the solver `chance` in long seeded runs, and values computed by
+hand."""
 
 import math
 import random

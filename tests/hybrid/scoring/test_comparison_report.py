@@ -35,7 +35,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> tupl
 
 @pytest.fixture(scope="module")
 def full_report(paths: tuple[Path, ...]) -> ComparisonReport:
-    """The comparison of these runs with all sections."""
+    """The comparison of a real run and its controls, with all sections."""
     return compare_paths(paths, all=True)
 
 
@@ -172,7 +172,7 @@ def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path
     last = report.blocks()[-1]
     assert last.heading == "What do papers report for the same metrics?"
     assert last.tables[0].notes[0].startswith("As printed: percent, unless a note says fraction.")
-    # Only cells that were measured here, on the same split.
+    # Only published cells on the same split are printed, for metrics and tasks in this comparison.
     assert {name for table in last.tables for name in table.names[1:]} == {
         *("accuracy_macro", "Counting", "Jigsaw", "Relative_Depth")
     }
@@ -217,7 +217,7 @@ SECTION = Section(
 
 @pytest.fixture
 def custom_statistic(tmp_path: Path) -> Iterator[None]:
-    """A statistic in a folder next to the program's."""
+    """A statistic of the user's own, in a folder next to the program's."""
     folder, previous = tmp_path / "statistics", folders(SECTIONS)
     folder.mkdir()
     (folder / "readable.py").write_text(OWN)
@@ -260,7 +260,7 @@ def test_a_statistic_is_one_file_and_in_every_form(
 
 @pytest.fixture
 def reference(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The page of the docs' reference that has every quantity."""
+    """The module that writes the reference page with every quantity."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "docs"))
     from _reference import metrics
 

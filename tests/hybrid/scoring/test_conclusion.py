@@ -153,7 +153,7 @@ def test_cases_are_listed_in_the_order_printed() -> None:
 
 @pytest.fixture
 def full(synthetic_runs: Any, tmp_path: Path) -> Comparison:
-    """Return a gain with all parts and a blank control."""
+    """Return a comparison that has a gain with all its parts, and a blank control."""
     return compare_row(synthetic_runs, tmp_path, TABLE["a gain that what the tools say explains"])
 
 
@@ -408,7 +408,8 @@ def test_the_counts_of_a_sentence_are_of_one_set(synthetic_runs: Any, tmp_path: 
 
 
 def adjusted_values(comparison: Comparison) -> dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]]:
-    """Return by pair, metric and task the family and the adjusted p values that the sections give its difference."""
+    """Return, by pair, metric and task, the families and the adjusted p values that the sections give to the
+    difference."""
     by_difference: dict[tuple[frozenset[str], str, str], set[tuple[str, float | None]]] = {}
     for section in results(comparison, ("differences", "gain")):
         for row in section.rows:
@@ -436,7 +437,8 @@ TWO_GAINS = {"controller": {"Jigsaw": letters("28r 12w")}, "verify": {"Jigsaw": 
 def test_a_pair_that_one_section_alone_tests_counts_in_all(
     pairs: tuple[SolverPair, ...] | None, synthetic_runs: Any, tmp_path: Path
 ) -> None:
-    """One of two solvers with tools has no blank run; `--pairs` omits pairs that the section on gain tests."""
+    """A pair that only one section tests counts in all sections. One of two solvers with tools has no blank run;
+    `--pairs` omits pairs that the section on gain tests."""
     answers = {**TWO_GAINS, "mllm": {"Jigsaw": letters("16r 24w")}}
     solvers = compare_row(synthetic_runs, tmp_path, Said({}, answers, letters("24r 16w"))).solvers
     comparison = compare(solvers, ComparisonOptions(pairs=pairs))
@@ -473,7 +475,8 @@ def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(synthetic_run
 
 
 def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, tmp_path: Path) -> None:
-    """MVP-Bench's mAcc counts pairs: a solver that is right more often has fewer complete pairs."""
+    """MVP-Bench's mAcc counts pairs, so it gives no ranking over all questions: a solver that is right more often has
+    fewer complete pairs."""
 
     def answer(question: Question, is_right: bool) -> Reply:
         wrong = {"yes": "no", "no": "yes"}[str(question.target)]
@@ -493,7 +496,7 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
     first = conclusion(comparison, limits=False)[0]
     assert first.text.startswith("Of 2 solvers, none of them a model with tools, text_only has the highest mAcc, 0.250")
     assert "it would be" not in first.text
-    # A mean over tasks is compared with all questions, a count of pairs is not.
+    # A mean over tasks is compared with all questions; a count of pairs is not.
     pair = ConclusionRows(comparison).pair(comparison.named("mllm"), comparison.named("text_only"))
     assert pair.rows[0].value == 0.25
     assert comparison.overlap(pair.a, pair.b).accuracy("wrong")[0].value == 0.75
@@ -521,7 +524,7 @@ def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path
 
 @pytest.mark.parametrize(("failed", "is_said"), [(1, False), (2, True)])
 def test_faults_of_a_tool_limit_the_claim(synthetic_runs: Any, tmp_path: Path, failed: int, is_said: bool) -> None:
-    """A tool is mentioned if at least one of twenty calls fails."""
+    """A tool's faults are mentioned if at least one in twenty of its calls fails."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         run_path: Reply = synthetic_runs.calling(solver, question, reply)
@@ -595,7 +598,7 @@ def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(syntheti
     assert by_id["gain.not_chosen"] == f"{opening}{called}; to include it: {command}"
     specialists = f"This comparison leaves out the specialists alone; to include them: {command}"
     assert by_id["specialists.not_chosen"] == specialists
-    # The command compares what these sentences miss, and names all runs that are compared.
+    # The command also compares the solvers that these sentences miss, and names all compared runs.
     full = {item.id for item in conclusion(compare_paths([run]).comparison)}
     assert not full & {"gain.not_chosen", "specialists.not_chosen"}
     other = synthetic_runs.from_letters(tmp_path / "blank", {"controller": {"Jigsaw": letters("5r 5w")}}, "blank").path

@@ -126,7 +126,8 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
     ]
     comparison = compare_paths(paths).comparison
     lines = list(limits_of(ConclusionRows(comparison), comparison.groups))
-    # The specialist's abstentions have a sentence of their own; as a guess the blank tools are half right.
+    # The specialist's abstentions are stated in another sentence. Counted as guesses, the answers that are missing with
+    # blank tools are half right.
     assert lines == [
         "unanswered questions count as wrong: controller 2 of 40, mllm 1 of 40, controller [blank] 36 of 40",
         (
@@ -135,7 +136,8 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
         ),
         "this run can detect differences of about 17 points (80% power, 40 questions)",
     ]
-    # Without the model alone, the pair with the specialist counts; without both, the pair with blank tools.
+    # If the model alone is left out, the pair with the specialist counts; if both are left out, the pair with blank
+    # tools.
     powers = []
     for left_out in (("mllm",), ("mllm", "specialist")):
         fewer = compare([solver for solver in comparison.solvers if solver.solver not in left_out])

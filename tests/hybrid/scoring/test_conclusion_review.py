@@ -73,7 +73,8 @@ def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
 
 
 def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
-    # With tools a fifth is unanswered, worth nothing or a half, so equality holds under only one of the rules.
+    # With tools a fifth of the questions is unanswered, which counts as 0 or as a half: equality holds under only one
+    # of these rules.
     result = compared(real={"controller": "490r 200a 310w", "mllm": "500r 500w"})
     (row,) = EQUIVALENCE.rows(result)
     assert row.note.endswith("depends on how unanswered questions count")
@@ -97,7 +98,7 @@ def test_failures_and_other_units_are_no_equality(compared: Any) -> None:
 
 
 def calling(calls: str, text: str) -> Any:
-    """Return a `costing`: `c` in `calls` is a call, and `r` in `text` an output that leads to the right answer."""
+    """Return a `costing`. In `calls`, `c` is a call; in `text`, `r` is an output that leads to the right answer."""
 
     def call(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
@@ -206,7 +207,7 @@ def test_selection_is_the_difference_of_two_shares_on_random_tables() -> None:
         shares = [calls[alone == side].mean() for side in (True, False)]
         test = difference_apart(calls.astype(float), alone.astype(float), 1.0 - alone, range(n))
         assert test.difference == pytest.approx(shares[1] - shares[0])
-        # Welch's interval, up to the width that two added clusters and small groups add.
+        # Equals Welch's interval, except for the width that two added clusters and small groups add.
         spread = sum(
             share * (1 - share) / max(1, (alone == side).sum() - 1)
             for share, side in zip(shares, (True, False), strict=True)
@@ -327,7 +328,8 @@ def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path:
 
 
 def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Both models gain with certainty: "tools have no significant effect" would be read as the opposite."""
+    """Two models are too few for an interval. Both gain with certainty, so "tools have no significant effect" would be
+    read as the opposite."""
     result = models(synthetic_runs, tmp_path, 24, 48)
     text = sentences(result)
     assert text["pooled.few"] == (

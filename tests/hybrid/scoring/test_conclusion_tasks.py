@@ -23,7 +23,8 @@ def task(
 
 @dataclass(frozen=True)
 class TaskRows:
-    """What the sentence reads of a comparison; the tasks `by_answering` differ in their unanswered questions."""
+    """Stand-in for a comparison, with the rows that the sentence reads. The tasks in `by_answering` differ in their
+    unanswered questions."""
 
     rows: Sequence[Result]
     by_answering: Collection[str] = ()
@@ -88,7 +89,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             TaskRows([COUNTING, JIGSAW], ("Counting", "Jigsaw")),
             ["tasks.none", f"No single task is shown to be worse (40 to 60 questions each{LOSS})."],
         ),
-        # A task without an interval is named, a task without a value is not.
+        # A task without an interval is named; a task without a value is not.
         (
             TaskRows([COUNTING, JIGSAW, task("Depth", -1.0, None, 1), *NO_TASKS]),
             [
@@ -99,7 +100,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
                 ),
             ],
         ),
-        # Gains and losses, the largest first; losses with their share of the questions.
+        # Gains and losses are sorted by size, the largest first; losses have their share of the questions.
         (
             TaskRows([WORSE, BETTER, WORST, COUNTING, task("Style", 0.6, 0.01)]),
             [
@@ -144,7 +145,7 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
             ],
         ),
         # A difference that depends on unanswered questions counts neither as better nor as worse, nor as a loss that is
-        # not shown.
+        # not significant.
         (
             TaskRows([WORST, JIGSAW], ("Depth",)),
             [

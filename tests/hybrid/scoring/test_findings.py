@@ -87,7 +87,8 @@ def test_the_same_boxes_count_under_any_labels(
 @pytest.mark.parametrize("shifted", [0, 1])
 @pytest.mark.parametrize("count", [2, 3])
 def test_equal_boxes_are_taken_in_their_order(shifted: int, count: int) -> None:
-    """The rule passes one box several times; a call in which one of them is a pixel off is matched in order."""
+    """If the rule passes one box several times, the boxes of a call are matched in order, even if one of them is a
+    pixel off."""
     values = [{**BOX, "label": str(n)} for n in range(count)]
     items = [{**BOX, "x1": 31.0 if n == shifted else 30.0, "label": "ABC"[n]} for n in range(count)]
     text = as_asked(traced("saliency", {"boxes": items}, {"order": list("ABC"[:count])}), {"boxes": values})
@@ -104,7 +105,8 @@ def test_what_a_rule_states_must_be_what_was_asked(
 
 
 def test_overlapping_boxes_are_matched_by_their_overlap() -> None:
-    # Each box overlaps both boxes of the rule enough; the equal boxes are matched, although their order is reversed.
+    # Each box overlaps both boxes of the rule enough to match. The boxes that are equal are matched, although their
+    # order is reversed.
     larger = {**BOX, "x1": 32.0, "label": "1"}
     boxes = [{**larger, "label": "A"}, {**BOX, "label": "B"}]
     finding = as_asked(traced("saliency", {"boxes": boxes}, {"order": ["A", "B"]}), {"boxes": [BOX, larger]})
@@ -334,7 +336,7 @@ def test_nothing_is_heard_of_predictions_and_failures(tmp_path: Path) -> None:
     assert outputs_by_question(replace(scored, folder=None)) == {}
 
 
-# The specialist's own runs: the rule on the recorded outputs gives the same answer as then.
+# In the specialist's own runs, the rule gives the same answer from the recorded outputs as during the run.
 
 RUNS = (
     ("blink", ("Jigsaw", "Counting")),

@@ -50,7 +50,7 @@ def test_both_auc_count_pairs(seed: int) -> None:
 
 
 def test_nss_by_hand() -> None:
-    # Mean 2.5, population variance 35 / 12; the values at the fixations are 5 and 1.
+    # The map has the mean 2.5 and the population variance 35 / 12; its values at the fixations are 5 and 1.
     assert metrics.nss(MAP, FIXATIONS) == pytest.approx((2.5 - 1.5) / 2 / math.sqrt(35 / 12))
 
 
@@ -95,7 +95,7 @@ def test_the_density_has_sum_one_and_its_mode_at_the_fixation() -> None:
     density = metrics.blurred(np.array([[10, 20], [10, 20], [30, 5]]), (40, 40), 2.0)
     assert density.sum() == pytest.approx(1.0)
     assert np.unravel_index(int(density.argmax()), density.shape) == (10, 20)
-    # A Gaussian: at two standard deviations exp(-2) of the mode.
+    # The density is a Gaussian: at two standard deviations it is exp(-2) of its mode.
     assert density[14, 20] / density[10, 20] == pytest.approx(math.exp(-2), abs=0.01)
 
 

@@ -1,4 +1,4 @@
-"""Tests of the command that adds a run's solver which a comparison leaves out."""
+"""Tests of the printed command that adds a solver to a comparison that leaves it out."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,6 +1,5 @@
-"""The two tables of a comparison and its rule, for hand-written answers: values, baselines, marks, unanswered
-questions.
-"""
+"""The two tables of a comparison and the line on its rule, for hand-written answers: values, baselines, marks,
+unanswered questions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +27,7 @@ DIFFERENCE = ("diff.", "95 %", "p (Holm, claim)")
 
 @pytest.fixture
 def comparison(synthetic_runs: Any, tmp_path: Path) -> Comparison:
-    """Return the comparison of a run with one of blank tools."""
+    """Return the comparison of a run with real tools and one with blank tools."""
     paths = []
     for name, answers in (("real", ANSWERS), ("blank", BLANK)):
         words = {by: {task: letters(word) for task, word in tasks.items()} for by, tasks in answers.items()}
@@ -64,7 +63,8 @@ def test_every_number_of_both_tables_follows_from_the_answers(comparison: Compar
 
 
 def test_the_order_of_rows_decides_nothing(comparison: Comparison) -> None:
-    """Uneven tasks have another difference over all questions, which is a row of the same section."""
+    """The tables do not depend on the order of rows. Tasks of uneven size have a second difference, over all questions,
+    in the same section."""
     tables = headline_tables(comparison)
     for name, result in comparison.computed.items():
         comparison.computed[name] = replace(result, rows=result.rows[::-1])
@@ -137,7 +137,7 @@ def test_each_solver_is_next_to_its_own_model_alone(synthetic_runs: Any, tmp_pat
         "mllm [one]": "-",
         "specialist": "+0.250",
         "controller [two]": "+0.250",
-        # The second model alone is a baseline, too.
+        # The second MLLM alone is also a baseline.
         "mllm [two]": "-",
         "controller [two; blank]": "-0.100",
         "controller [two; shuffled]": "-0.150",

@@ -50,7 +50,8 @@ def test_a_state_is_where_the_interval_lies(ends: str, state: str) -> None:
         # Neither part is significant alone, only both together.
         ("more", "open", "open", "split"),
         ("less", "open", "open", "split"),
-        # The same questions show the opposite, so the part from answering is not the only significant one.
+        # The questions that both solvers answered show the opposite, so the part from answering is not the only
+        # significant one.
         ("more", "less", "more", "split"),
         ("less", "more", "less", "split"),
         ("more", "open", "less", "split"),
@@ -274,7 +275,7 @@ def test_a_claim_knows_who_left_what_unanswered(a: str, b: str, claim: str, unan
 
 
 def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
-    # a answers 20 of Jigsaw's 200 questions, all wrong, and all of Counting's, all right.
+    # Solver `a` answers 20 of Jigsaw's 200 questions, all wrongly, and all of Counting's, all correctly.
     a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
     either = pair_of(a, {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60})[2]
     either = replace(either, other_rule=None)
@@ -290,7 +291,7 @@ def test_no_gain_is_claimed_if_the_tasks_of_a_part_weigh_against_it() -> None:
 
 
 def test_no_gain_is_claimed_if_the_repetitions_of_a_part_weigh_against_it() -> None:
-    # Alone, 240 questions are answered, wrongly, in one of five repetitions, and the others in all.
+    # Solver `b` answers 240 questions in only one of five repetitions, all wrongly, and the others in every repetition.
     silent = "a" * 240 + "r" * 160
     b = "w" * 240 + "r" * 160
     either = pair_of({"Jigsaw": "r" * 240 + "r" * 64 + "w" * 96}, {"Jigsaw": b}, *[silent] * 4)[2]
@@ -306,8 +307,8 @@ def test_no_gain_is_claimed_if_the_repetitions_of_a_part_weigh_against_it() -> N
 
 
 def test_answering_is_not_the_only_part_if_better_answers_are_significant_too() -> None:
-    # Of Counting a answers 6 of 100; there both have two right answers that the other lacks. With half of the weight,
-    # these 6 hide that b is better on Jigsaw; within the whole they are few.
+    # Solver `a` answers 6 of Counting's 100 questions. Among these, each solver has two right answers that the other
+    # lacks. As a task with half of the weight they hide that `b` is better on Jigsaw; among all questions they are few.
     a = {"Jigsaw": "w" * 20 + "r" * 80, "Counting": "wwrrrr" + "a" * 94}
     result = pair_of(a, {"Jigsaw": "r" * 100, "Counting": "rrwwrr" + "r" * 94})[2]
     split = result.split
@@ -343,7 +344,7 @@ def test_only_one_part_is_named_if_the_other_is_not_significant(
 
 
 def test_a_part_that_is_small_in_the_whole_weighs_nothing_differently() -> None:
-    # One task, without repetitions: 12 of 112 questions are answered by both.
+    # There is one task and no repetition. Both solvers answer 12 of the 112 questions.
     a, b = {"Jigsaw": "w" * 9 + "rrr" + "a" * 100}, {"Jigsaw": "r" * 9 + "wwr" + "r" * 100}
     result = pair_of(a, b)[2]
     assert result.split is not None
@@ -356,7 +357,8 @@ def test_a_part_that_is_small_in_the_whole_weighs_nothing_differently() -> None:
 
 
 def test_answering_is_not_the_only_part_if_the_same_questions_show_the_opposite() -> None:
-    # In Jigsaw both answer all, b worse; of Counting a answers 10, where b is worse, and b all.
+    # On Jigsaw both solvers answer all questions and are right equally often. On Counting, `b` answers all questions,
+    # but `a` only ten, on which `b` is wrong.
     a = {"Jigsaw": "r" * 30 + "w" * 30 + "r" * 20 + "w" * 20, "Counting": "r" * 10 + "a" * 90}
     b = {"Jigsaw": "w" * 30 + "r" * 50 + "w" * 20, "Counting": "w" * 10 + "r" * 90}
     rows, comparison, forward = pair_of(a, b)
@@ -370,7 +372,8 @@ def test_answering_is_not_the_only_part_if_the_same_questions_show_the_opposite(
 
 
 def test_the_weights_of_tasks_are_named_next_to_those_of_repetitions() -> None:
-    # As in the test of tasks above, and b leaves one question unanswered in one of two repetitions.
+    # `a` answers a tenth of Jigsaw, wrongly, and all of Counting correctly; `b` leaves one question unanswered in one
+    # of two repetitions.
     a = {"Jigsaw": "w" * 20 + "a" * 180, "Counting": "r" * 200}
     b = {"Jigsaw": "r" * 200, "Counting": "r" * 140 + "w" * 60}
     result = pair_of(a, b, "r" * 199 + "a")[2]
@@ -380,7 +383,7 @@ def test_the_weights_of_tasks_are_named_next_to_those_of_repetitions() -> None:
 
 
 def test_the_questions_that_both_answered_confirm_nothing_if_they_were_not_tested() -> None:
-    # Of 1,000 questions 5 failed, but these are more than 1 % of 405.
+    # Only 5 of 1,000 questions failed, but this is more than 1 % of the 405 that `a` answered or failed.
     a = "r" * 100 + "w" * 200 + "r" * 100 + "a" * 595 + "f" * 5
     result = pair_of({"Jigsaw": a}, {"Jigsaw": "r" * 300 + "w" * 100 + "r" * 300 + "w" * 295 + "f" * 5})[2]
     result = replace(result, other_rule=None)
@@ -433,7 +436,7 @@ def test_a_part_has_two_signs_if_one_of_them_is_significant(
 
 
 def test_a_difference_of_0_from_answering_is_of_no_more_answers() -> None:
-    # b answers 20 questions more, but both gain the same half points by answering.
+    # `b` answers 20 questions more, but both solvers gain the same by answering.
     a, b = "a" * 40 + "r" * 15 + "w" * 5 + "rw" * 30, "r" * 25 + "w" * 15 + "a" * 20 + "rw" * 30
     split = pair_of({"Jigsaw": a}, {"Jigsaw": b})[2].split
     assert split is not None
@@ -448,8 +451,8 @@ def test_a_pair_that_was_not_tested_has_no_parts() -> None:
 
 def test_the_other_rule_is_applied_to_the_mean_over_tasks() -> None:
     small = {"Counting": "w" * 10}
-    # If unanswered questions count as a guess, b gains 15 of 60 on one of two tasks; if they count as wrong, it loses 3
-    # of 60.
+    # On one of two tasks, `b` loses 3 of 60 questions. If unanswered questions count as guesses, it also gains 15 of
+    # them.
     pair = pair_of({"Jigsaw": "w" * 30 + "r" * 30, **small}, {"Jigsaw": "a" * 30 + "r" * 27 + "w" * 3, **small})[2]
     assert pair.rows[0].value == pytest.approx((15 - 3) / 60 / 2)
     assert pair.other_rule is not None
@@ -509,7 +512,8 @@ def test_a_task_is_better_by_its_answers(a: str, b: str, is_of_answers: bool) ->
 
 
 def test_a_group_of_by_is_better_by_its_answers() -> None:
-    """Two groups of one task: the near questions differ by their answers, the far ones by answering."""
+    """The task has two groups: on the near questions `b` is better by its answers, on the far ones by answering at
+    all."""
 
     def near_and_far(name: str, word: str) -> Scored:
         scored = solver(name, {"Jigsaw": word}, recorded=f"{name} recorded")
@@ -530,7 +534,8 @@ def test_a_group_of_by_is_better_by_its_answers() -> None:
 
 @dataclass(frozen=True)
 class TwoTasks:
-    """What `_is_of_more_answers` reads of an overlap: a large task with 10 questions and a small one with 2."""
+    """Stand-in for an overlap, with what `_is_of_more_answers` reads: a large task of 10 questions and a small one of
+    2."""
 
     right: tuple[np.ndarray, np.ndarray]
     # Where only the second solver answered, and where only the first did.
@@ -552,42 +557,44 @@ ONLY_B, ONLY_A = np.arange(12) < 4, np.arange(12) >= 10
 
 
 def of_more_answers(combine: str, kept: Any, answering: float = 0.2, only_a: Any = ONLY_A) -> bool:
-    """Return the decision for two solvers that are right on all questions that only they answered."""
+    """Return the decision for solvers `a` and `b` that are right on all questions that only they answered."""
     by_solver = (only_a.astype(float), ONLY_B.astype(float))
     overlap: Any = TwoTasks(by_solver, by_solver[::-1], np.full(12, kept), combine)
     return _is_of_more_answers(overlap, answering)
 
 
 def test_the_part_from_answering_weighs_questions_as_the_metric_does() -> None:
-    # Over all questions b gains 4 - 2 because it answered two more; a mean over tasks lets the small task decide.
+    # Over all questions `b` gains 4 and `a` gains 2, because `b` answered two questions more. In a mean over tasks `a`
+    # gains more, because the small task has the same weight as the large one.
     assert of_more_answers("ratio", kept=True)
     assert not of_more_answers("mean_of_ratios", kept=True)
-    # In the large task, only four questions can be right or wrong, so b gains all of it; a gains half of the small
-    # task.
+    # In the large task, only four questions can be right or wrong, so `b` gains the whole task; `a` gains half of the
+    # small task.
     of_four, one_of_a = ONLY_B | (np.arange(12) >= 10), np.arange(12) == 10
     assert of_more_answers("mean_of_ratios", of_four, only_a=one_of_a)
     assert not of_more_answers("mean_of_ratios", kept=True, only_a=one_of_a)
-    # A question that both answered and that is neither right nor wrong decides nothing.
+    # A question that both solvers answered and that is neither right nor wrong decides nothing.
     assert not of_more_answers("mean_of_ratios", np.arange(12) != 5)
 
 
 def test_half_of_the_part_from_answering_is_enough() -> None:
-    # Where only a answered, a is wrong. b gains one point on each of the four that only b answered; the numbers of
-    # answers alone would give (4 - n) / (4 + n) on average.
+    # On the n questions that only `a` answered, `a` is wrong. `b` gains one point on each of the four that only `b`
+    # answered; by the numbers of answers alone it would gain (4 - n) / (4 + n) points on average.
     nothing, right_b = np.zeros(12), ONLY_B.astype(float)
     for of_a, is_of_more in ((1, True), (2, False)):
         silent = (right_b, (np.arange(12) >= 12 - of_a).astype(float))
         overlap: Any = TwoTasks((nothing, right_b), silent, np.full(12, True), "ratio")
         assert _is_of_more_answers(overlap, 0.2) is is_of_more
-    # In the small task each solver answers one question that the other does not, b wrongly: by weight b gains 0.4 and
-    # loses 0.5, by number of questions 4 and 1.
+    # In the small task each solver answers one question that the other does not, and `b` is wrong on its question. In a
+    # mean over tasks `b` gains 0.4 and `a` 0.5; by number of questions, `b` gains 4 and `a` 1.
     only_b, only_a = ONLY_B | (np.arange(12) == 10), np.arange(12) == 11
     overlap = TwoTasks((only_a.astype(float), right_b), (only_b.astype(float), only_a.astype(float)), np.full(12, True))
     assert _is_of_more_answers(overlap, 0.2)
 
 
 def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float = 0.2, **facts: Any) -> bool:
-    """Return the decision if only b answered four questions, only a answered two, and both are right on the rest."""
+    """Return the decision if only `b` answered four questions, only `a` answered two, and both are right on the
+    rest."""
     both = ~ONLY_A & ~ONLY_B
     of_b, of_a = both | (np.arange(12) < right_b), both | (np.arange(12) >= 12 - right_a)
     silent = (ONLY_B.astype(float), ONLY_A.astype(float))
@@ -597,24 +604,24 @@ def worth(right_b: int, right_a: int, combine: str = "ratio", answering: float =
 
 
 def test_answers_are_worth_what_they_exceed_the_credit_by() -> None:
-    # A missing answer is worth a half: b gains 2, 0 or 1, and a gains 0, 1 or 1; a third of the sum comes from the
-    # numbers.
+    # A missing answer is worth a half. In the three cases `b` gains 2, 0 or 1, and `a` gains 0, 1 or 1; a third of the
+    # sum is due to the numbers of answers.
     credit = np.where(ONLY_A | ONLY_B, 0.5, 0.0)
     decided = [worth(*right, credit=credit) for right in ((4, 1), (2, 2), (3, 2))]
     assert decided == [False, False, True]
-    # As a mean over tasks, b gains a tenth and a gains 1; the weights of their answers are 0.4 and 1.
+    # In a mean over tasks, `b` gains a tenth and `a` gains 1; the weights of their answers are 0.4 and 1.
     assert worth(1, 2, "mean_of_ratios", -0.2)
-    # The only question of the small task with a verdict, next to one of ten.
+    # Only one question of the small task has a verdict. `a` gains it, and `b` gains one of the large task's ten.
     one_of_small, one_of_large = np.arange(12) == 11, np.arange(12) == 0
     of_both, silent = (one_of_small.astype(float), one_of_large.astype(float)), ONLY_B.astype(float)
     lone: Any = TwoTasks(of_both, (silent, of_both[0]), np.arange(12) != 10)
     assert _is_of_more_answers(lone, -0.2)
-    # Three questions against one give exactly a half by number.
+    # By the numbers of answers alone, three questions against one give exactly half of the gain.
     three, one = np.arange(12) < 3, np.arange(12) == 11
     by_solver = (np.zeros(12), three.astype(float))
     overlap: Any = TwoTasks(by_solver, (by_solver[1], one.astype(float)), np.full(12, True), "ratio")
     assert _is_of_more_answers(overlap, 0.2)
-    # Where both left out the same questions, neither answered more.
+    # If both solvers left the same questions unanswered, neither answered more.
     overlap = TwoTasks(by_solver, (by_solver[1], by_solver[1]), np.full(12, True), "ratio")
     assert not _is_of_more_answers(overlap, 0.2)
 

@@ -215,7 +215,7 @@ def test_a_number_reads_as_0_only_if_it_is(value: float, unit: str, words: str, 
     ("name", "combine", "denominators", "words"),
     [
         ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy (mean of 2 tasks)"),
-        # A task without a question that counts is none of them.
+        # A task in which no question counts is not one of the tasks of the mean.
         ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 0.0}, "accuracy"),
         ("accuracy_macro", "ratio", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy_macro"),
     ],
@@ -243,14 +243,15 @@ def test_questions_of_one_picture_are_not_too_few(clusters: tuple[str, ...] | No
 @pytest.mark.parametrize(
     ("a", "b", "words"),
     [
-        # An unanswered question counts as a guess among two: b answers 20 questions more and gains half a point on
-        # each.
+        # An unanswered question counts as a guess between two options: `b` answers 20 questions more and gains half a
+        # point on each.
         (
             "a" * 20 + "rw" * 30,
             "r" * 20 + "rw" * 30,
             "answering at all contributes +13 points (95% CI 8 to 18), as a leaves 20",
         ),
-        # b answers fewer questions, and is right on those that only b answers; this is not a gain by answering.
+        # `b` answers fewer questions than `a` and is right on those that only `b` answers; this is not a gain by
+        # answering.
         (
             "a" * 20 + "w" * 22 + "rw" * 30,
             "r" * 20 + "a" * 22 + "rw" * 30,
@@ -286,7 +287,7 @@ def test_a_gain_by_answering_is_of_who_answers_more(a: str, b: str, words: str) 
 
 
 def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
-    # b answers the first 20 questions in both repetitions, and each of the others in only one repetition.
+    # `b` answers the first 20 questions in both repetitions, and each of the others in only one repetition.
     a, b = "w" * 60, "r" * 20 + "a" * 20 + "r" * 20
     pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 40 + "a" * 20)[2]
     assert pair.claim == "more"
@@ -304,7 +305,7 @@ def test_a_repetition_without_an_answer_leaves_the_others_in() -> None:
 
 
 def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() -> None:
-    # b leaves 8 of 60 questions unanswered, others in each of two repetitions; a always leaves the same 10.
+    # `b` leaves 8 of 60 questions unanswered, different ones in each of two repetitions; `a` always leaves the same 10.
     a, b = "a" * 10 + "rw" * 25, "r" * 44 + "a" * 8 + "r" * 8
     pair = pair_of({"Jigsaw": a}, {"Jigsaw": b}, "r" * 44 + "r" * 8 + "a" * 8)[2]
     assert pair.split is not None
@@ -341,7 +342,7 @@ def test_repetitions_that_only_one_answered_may_contribute() -> None:
         (20, 40, "20"),
         (17.5, 40, "17.5"),
         (13.333333, 40, "13.3"),
-        # One decimal would say none, or all.
+        # With one decimal, the number would read as none or as all of the questions.
         (1 / 30, 40, "0.03"),
         (40 - 1 / 30, 40, "39.97"),
         (4000 - 1 / 3000, 4000, "3999.9997"),

@@ -42,7 +42,7 @@ ORDER = ("val_Jigsaw_1", "val_Jigsaw_2", "val_Spatial_Relation_2")
 
 
 async def ran(tmp_path: Path, fakes: Any) -> RunFolder:
-    """Return four puzzles and two relations; four replies contain no answer, one of them is empty."""
+    """Run a model on four puzzles and two relations; four of its replies contain no answer, one of which is empty."""
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=4, spatials=2)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(4, 2) | UNREADABLE)
     config = RunConfig(

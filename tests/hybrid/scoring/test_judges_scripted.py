@@ -47,7 +47,8 @@ def reads(reply: str) -> str:
 
 
 def run_of(tmp_path: Path) -> RunFolder:
-    """Sixty replies that only a judge can read, every third for the first choice, and forty that are parsed."""
+    """Return a run with forty replies that are parsed and sixty that only a judge can read; every third of these names
+    the first choice."""
     texts = [f"I would go for the {'second' if n % 3 else 'first'} of them." for n in range(60)]
     texts += [f"Answer: ({'AB'[n % 4 == 0]})" for n in range(40)]
     rows = [

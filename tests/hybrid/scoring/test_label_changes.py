@@ -40,7 +40,7 @@ def test_the_published_outputs_of_blink_are_scored_by_the_older_labels(shared_da
 
 
 def predictions(folder: Path, answers: Mapping[str, str]) -> Path:
-    """Return a folder of published outputs: each model is right on two of three."""
+    """Write published outputs of models that are each right on two of three questions; return the folder."""
     folder.mkdir(parents=True)
     for task, letters in answers.items():
         rows = [

@@ -30,7 +30,7 @@ from tests.tables import cases
 BENCHMARKS = [name for name in names("hybrid.benchmarks") if load("hybrid.benchmarks", name).card.sample_tasks]
 # Benchmarks that the default selection tests.
 MANY_METRICS = ("hvsbench", "mm_sap", "mvp_bench")
-# Settings that together print every metric; defaults if nothing is given.
+# Settings that together print every metric, by benchmark; a benchmark without an entry has its defaults.
 SETTINGS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "actiview": (
         *({"mode": mode} for mode in ("full", "single", "shift", "mixed", "average", "commonsense", "guess")),
@@ -132,7 +132,8 @@ def test_published_predictions_print_what_cards_describe(name: str, model: str, 
 
 @pytest.fixture(scope="module")
 def quantities(tmp_path_factory: pytest.TempPathFactory, synthetic_runs: Any) -> dict[str, set[str]]:
-    """Return by section the quantities of comparisons with controls, failures, repetitions, samples and two models."""
+    """Return, by section, the quantities in comparisons with controls, failures, repetitions, samples and two
+    models."""
     results: dict[str, set[str]] = {}
     folder = tmp_path_factory.mktemp("runs")
     values = [

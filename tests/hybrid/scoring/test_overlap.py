@@ -178,7 +178,7 @@ def test_answers_count_only_in_the_units_of_the_metric_and_where_both_have_the_q
     metrics = shared.accuracy("guess")
     assert shared.untested(metrics) is None
     assert shared.untested([replace(metric, cells=metric.cells[:10]) for metric in metrics]) == "unanswered"
-    # A unit with an answer to a question that the other failed.
+    # Add a unit for the question that `a` answered and `b` failed.
     shared = shared_of(compared("a" * 19 + "w", "r" * 19 + "f"), "a", "b")
     metrics = shared.accuracy("guess")
     more = Cell("", "Jigsaw_20", 0.0, 1.0)
@@ -186,7 +186,7 @@ def test_answers_count_only_in_the_units_of_the_metric_and_where_both_have_the_q
 
 
 def test_the_parts_by_answering_are_shifted_equally() -> None:
-    # Counted as a guess, a missing answer is worth a half, so where b is wrong the rest of the metric is below 0.
+    # Counted as a guess, a missing answer is worth a half, so where `b` is wrong the rest of the metric is below 0.
     shared = shared_of(compared("a" * 10 + "r" * 10, "w" * 10 + "r" * 5 + "a" * 5), "a", "b")
     parts = shared.split_by_answering("guess")
     assert parts is not None
@@ -194,14 +194,15 @@ def test_the_parts_by_answering_are_shifted_equally() -> None:
     assert (better_a.value, better_b.value) == (0.5 * 15 / 20 + 5 / 20, 0.5 * 15 / 20 + 5 / 20)
     assert rest_a.value is not None
     assert rest_b.value is not None
-    # b is wrong on ten questions that a leaves out, and leaves out five on which a is right.
+    # `b` is wrong on ten questions that `a` leaves out, and leaves out five on which `a` is right.
     assert rest_b.value - rest_a.value == pytest.approx(-(10 + 5) * 0.5 / 20)
     assert min(cell.numerator for cell in (*rest_a.cells, *rest_b.cells)) == 0
 
 
 def test_no_answer_is_worth_its_credit_where_any_solver_left_the_question() -> None:
-    # From the fifth question: a failed, was not asked, is silent where b failed, is right where one repetition failed,
-    # is silent where b is neither right nor wrong, is right where one repetition was not asked, is silent.
+    # Questions 5 to 11 of `a`: 5 failed; 6 was not asked; 7 is unanswered where `b` failed; 8 is right where one
+    # repetition of `b` failed; 9 is unanswered where `b` is neither right nor wrong; 10 is right where one repetition
+    # of `b` was not asked; 11 is unanswered.
     comparison = compared("rwaaf.arara", b="rararrffnrr", b_2="rawwrrfrn.a")
     credit = dict(zip(shared_of(comparison, "a", "b").ids, shared_of(comparison, "a", "b").credit, strict=True))
     assert {name for name, value in credit.items() if value} == {f"Jigsaw_{n}" for n in (2, 3, 4, 9, 11)}
@@ -268,7 +269,7 @@ def test_a_repeated_solver_has_the_mean_over_its_repetitions_in_both_parts() -> 
     assert parts is not None
     assert shared.unanswered[1].tolist() == [True] * 4 + [False] * 16
     assert [metric.value for metric in metrics] == pytest.approx([0.5, 0.5])
-    # Next to the second repetition, the four questions count as unanswered for both.
+    # In the pair with the second repetition of `b`, the first four questions count as unanswered for both solvers.
     assert [metric.value for metric in parts[0]] == pytest.approx([(10 + 6) / 2 / 20, (20 + 0) / 2 / 20])
     assert [metric.value for metric in parts[1]] == pytest.approx([4 / 2 / 20, 0])
 
@@ -282,7 +283,8 @@ def test_one_of_a_hundred_that_failed_is_not_too_many() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_metrics_are_of_the_shared_questions_with_a_verdict(seed: int) -> None:
-    """Tasks of 30 and 8 questions, one in six without right and wrong; the headline is the mean over tasks."""
+    """Metrics cover the shared questions with a verdict. One in six questions of the tasks (30 and 8) has none, and the
+    headline is the mean over tasks."""
     rng, sizes = random.Random(seed), {"Jigsaw": 30, "Counting": 8}
     neither = {(task, n) for task, size in sizes.items() for n in range(size) if n % 6 == 2}
 
@@ -342,7 +344,8 @@ def test_a_question_that_a_repetition_was_not_asked_is_not_unanswered() -> None:
     shared = shared_of(compared("r" * 10 + "w" * 9 + "a", b="r" * 20, b_2="." + "w" * 19), "a", "b")
     parts = shared.split_by_answering("wrong")
     assert parts is not None
-    # The last question is neutral for both; on the first the second solver has one right answer, on others a half.
+    # The last question, which `a` leaves unanswered, counts for neither. On the first question `b` has one answer,
+    # which is right; on each other question one of its two answers is right.
     assert [metric.value for metric in parts[0]] == pytest.approx([10 / 20, (1 + 9 / 2 + 9 / 2) / 20])
     assert [metric.value for metric in parts[1]] == pytest.approx([0, 1 / 2 / 20])
 
@@ -351,7 +354,7 @@ def test_repetitions_are_averaged_cell_by_cell_within_a_task() -> None:
     def metric(*cells: Cell) -> Metric:
         return Metric("accuracy_macro", None, len(cells), "mean_of_ratios", cells)
 
-    # Two questions of one picture stay two cells; the second repetition has a question more.
+    # Two questions about one picture stay two cells; the second repetition has one question more.
     first = metric(Cell("T", "p", 1.0, 1.0), Cell("T", "p", 0.0, 1.0), Cell("U", "p", 1.0, 2.0))
     second = metric(
         Cell("T", "p", 1.0, 1.0), Cell("T", "p", 1.0, 1.0), Cell("U", "p", 0.0, 2.0), Cell("U", "q", 1.0, 1.0)
@@ -391,7 +394,7 @@ def test_groups_are_tasks_or_values_that_any_solver_knows() -> None:
             by_rule[rule] = replace(value, scores=scores)
         return replace(scored, counted=by_rule)
 
-    # The first solver knows no level, and was not asked the first question.
+    # The first solver does not record the level of any question, and was not asked the first question.
     unknowing = solver("a", {**words, "Jigsaw": ".wnrw"})
     shared = shared_of(compare([unknowing, with_levels(solver("b", words))]), "a", "b")
 
@@ -418,8 +421,8 @@ def test_a_solver_that_lacks_a_question_has_no_group_of_it() -> None:
 
 
 def test_an_answer_without_right_and_wrong_counts_beside_one_with() -> None:
-    # a answers only one of two questions, neither right nor wrong: if both show one picture, the difference is tested;
-    # on two pictures, nothing counts.
+    # `a` answers only the second of two questions, which is neither right nor wrong. If both questions show one
+    # picture, the difference is tested; if they show two pictures, nothing counts.
     for words, reason in ((("a....n", "r....n"), None), (("an", "rn"), "unanswered")):
         solvers = [on_pictures(scored) for scored in compared(*words).solvers]
         assert shared_of(compare(solvers), "a", "b").untested() == reason
@@ -504,7 +507,7 @@ def test_parts_of_a_mean_over_tasks_weigh_each_task_alike(seed: int) -> None:
 
 
 def test_units_that_one_solver_never_completes_are_of_neither() -> None:
-    # In the last 10 units, a leaves a different rotation unanswered in each repetition.
+    # In the last 10 units, `a` leaves a different rotation unanswered in each repetition.
     first = ("rrrr" * 3 + "rrrw" * 7) + "arrr" * 10
     words = {"a": first, "a@2": first.replace("arrr", "rarr"), "b": "rrrr" * 6 + "rrrw" * 4 + "rrrw" * 10}
     comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
@@ -519,8 +522,8 @@ def test_units_that_one_solver_never_completes_are_of_neither() -> None:
 
 @pytest.mark.parametrize("second", ["f" * 40, "a" * 40])
 def test_a_metric_of_one_repetition_has_the_clusters_of_its_questions(second: str) -> None:
-    # MVP-Bench has no metric for a repetition that failed every question, or that answered none where those are left
-    # out.
+    # MVP-Bench has no metric for a repetition that failed every question, or that answered none if unanswered questions
+    # are left out.
     words = {"a": "r" * 20 + "w" * 20, "a@2": second, "b": "r" * 30 + "w" * 10}
     shared = shared_of(compare([on_mvp(name, word) for name, word in words.items()]), "a", "b")
     view = shared if "f" in second else shared.with_answers()
@@ -556,7 +559,7 @@ def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
 
 
 def test_the_other_rule_matters_if_one_repetition_is_silent() -> None:
-    # Counted as a guess, the silent half of b is worth as much as the answers of a; counted as wrong, it is worth
+    # Counted as a guess, the silent half of `b` is worth as much as the answers of `a`; counted as wrong, it is worth
     # nothing.
     comparison = compared("rw" * 20, b="a" * 40, b_2="rw" * 20)
     rows = ConclusionRows(comparison, ())

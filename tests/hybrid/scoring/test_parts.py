@@ -1,4 +1,4 @@
-"""The rows of a statistic over shared questions: over those with a verdict, next to all that both solvers have."""
+"""Rows of a statistic over the shared questions that have a verdict, next to all questions that both solvers have."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def part_of(group: str = "", *, allow_failed: bool = True) -> Part:
 
 
 def rare_failure() -> list[Scored]:
-    """Return two solvers of 200 questions in two tasks; one of the ten of Counting failed."""
+    """Return two solvers of 200 questions in two tasks; one of Counting's ten questions failed."""
     words = {"Jigsaw": "rw" * 95, "Counting": "rwrwrwrwrf"}
     return [
         solver("first", words),
@@ -116,7 +116,7 @@ def test_nothing_is_tested_with_too_many_failures_even_where_none_is_seen() -> N
     part = part_of(allow_failed=False)
     (row,) = part.gated(part.share("mean", part.seen.right[0]))
     assert (row.low, row.note) == (None, f"{part.row.note}; {UNTESTED['failed']}")
-    # One failed question is less than 1 % of 200, but more than 1 % of the ten of its task.
+    # One failed question is less than 1 % of 200, but more than 1 % of the ten questions of its task.
     rare = rare_failure()
     tested = {
         part.row.group: [row.low is not None for row in part.gated(part.share("mean", part.seen.right[0]))]

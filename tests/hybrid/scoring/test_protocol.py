@@ -44,7 +44,7 @@ class Obedient(Scripted):
     that line.
     """
 
-    # By id of the question.
+    # Kinds of the questions by their ids.
     kinds: Mapping[str, Kind]
     lined: bool
     name: str = "openai:mock"

@@ -70,13 +70,14 @@ def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -
 
 
 def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
-    """Without abstentions, unread replies, failures and all controls the tests below would prove little."""
+    """The runs have abstentions, unread replies, failures and all controls; without these the tests below would prove
+    little."""
     runs, report = compared
     outcomes = Counter(row["outcome"] for rows in runs.scores.values() for row in rows.values())
     assert set(outcomes) == {"answered", "abstained", "unparsed", "outage"}
     assert set(runs.first) == {"controller", "mllm", "specialist", "controller [blank]", "controller [shuffled]"}
     assert {case.name for case in cases(runs)} >= {"no call", "wrong tool", "no finding", *CLASS.values()}
-    # One failed question is more than 1 % of the few in a part of section `answered`.
+    # One failed question is more than 1 % of the few questions in a part of section `answered`.
     values = [row for row in report["results"] if row["quantity"] == "difference" and row["section"] != "answered"]
     untested = {row.get("note") for row in values} & {*UNTESTED.values()}
     assert untested == ({UNTESTED["failed"]} if runs.benchmark == "blink" else set())
@@ -97,13 +98,13 @@ def test_section(compared: Compared, name: str) -> None:
     if name == "selection":
         rows = [row for row in rows if not row["quantity"].startswith("effect of output") or row["n"] >= 30]
     if name == "headroom":
-        # tests/hybrid/scoring/test_conclusion_review.py simulates these.
+        # tests/hybrid/scoring/test_conclusion_review.py simulates the least detectable differences.
         rows = [row for row in rows if not row["quantity"].startswith("least detectable")]
     same_rows(runs, rows, RECOMPUTED[name](runs))
 
 
 def test_models(synthetic_runs: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Two models answer the same questions, and one has a control run."""
+    """Section `models` is recomputed for two models that answer the same questions, alone and with tools."""
     folder = tmp_path_factory.mktemp("models")
     runs = [
         synthetic_runs.write(folder / model, size=12, seed=seed, model=model) for seed, model in enumerate(("a", "b"))

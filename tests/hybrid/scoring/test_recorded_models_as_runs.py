@@ -59,7 +59,8 @@ def test_published_accuracies(report: ComparisonReport) -> None:
 
 
 def test_paired_tests_find_what_mcnemar_finds(report: ComparisonReport, shared_data: Path) -> None:
-    """For single questions the micro accuracy differs by helped minus harmed, and the p values are of similar size."""
+    """For single questions, the micro accuracy differs by the questions helped minus those harmed, and the difference
+    is significant exactly if McNemar's test is."""
     rows = [
         row for row in rows_of(report, "differences") if (row.quantity, row.metric) == ("difference", "accuracy_micro")
     ]

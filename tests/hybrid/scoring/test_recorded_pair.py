@@ -108,7 +108,8 @@ def test_a_json_list_is_read_as_the_same_rows_in_lines(tmp_path: Path) -> None:
 
 
 def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> None:
-    """One task has 30 questions without a gain, the other gains all 3: the result is +0.5, not 3 of 33."""
+    """Tasks have equal weight: one has 30 questions without a gain, the other gains all 3, and the result is +0.5, not
+    3 of 33."""
     rows = [(f"x{n}", 1, 1, "x") for n in range(30)] + [(f"y{n}", 0, 1, "y") for n in range(3)]
     without = "id,correct,task\n" + "".join(f"{name},{a},{task}\n" for name, a, _, task in rows)
     with_tools = "id,correct,calls\n" + "".join(f"{name},{b},1\n" for name, _, b, _ in rows)
@@ -125,7 +126,8 @@ def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> No
 
 
 def test_a_mean_over_tasks_and_a_count_of_the_other_sign_are_both_printed(tmp_path: Path) -> None:
-    """One task loses 4 of 20 questions, the other gains 2 of 4: +0.15 over tasks, -2 of 24 questions."""
+    """A mean over tasks and a count of the opposite sign are both printed: one task loses 4 of 20 questions, the other
+    gains 2 of 4, which is +0.15 over tasks and -2 of 24 questions."""
     rows = [(f"x{n}", 1, int(n > 3), "x") for n in range(20)] + [(f"y{n}", 0, int(n < 2), "y") for n in range(4)]
     without = "id,correct,task\n" + "".join(f"{name},{a},{task}\n" for name, a, _, task in rows)
     with_tools = "id,correct,calls\n" + "".join(f"{name},{b},1\n" for name, _, b, _ in rows)

@@ -33,11 +33,11 @@ WANTED = Box(100, 100, 200, 200)
     [
         (Box(100, 100, 200, 200), WANTED, True),
         (Box(0, 0, 300, 300), WANTED, True),
-        # The centre and exactly half of the area.
+        # The region has the centre and exactly half of the area.
         (Box(100, 100, 150, 200), WANTED, True),
-        # A little less than half, beside the centre.
+        # The region has a little less than half of the area, beside the centre.
         (Box(151, 100, 200, 200), WANTED, False),
-        # The centre, and less than half.
+        # The region has the centre, but less than half of the area.
         (Box(130, 130, 170, 170), WANTED, False),
         (Box(300, 300, 400, 400), WANTED, False),
         (Point(100, 200), WANTED, True),
@@ -131,12 +131,12 @@ def test_a_call_for_everything_has_no_region() -> None:
 
 
 def test_overlaps_of_the_boxes_of_a_call_count_once() -> None:
-    # 90 detections in the same 12 % of the picture, and one box of 30 % given twice.
+    # The output has 90 detections in the same 12 % of the picture; the call has one box of 30 % twice.
     small = {"detections": [{"box_px": [0, 0, 300 + n % 3, 320 - n % 5]} for n in range(90)]}
     assert len(_places({}, data=small)[0]) == 90
     box = {"x0": 0, "y0": 0, "x1": 600, "y1": 400}
     assert _places({"boxes": [box, box]}) == [[Box(0, 0, 600, 400)] * 2]
-    # Two of 30 % side by side are 60 %.
+    # Two boxes of 30 % side by side cover 60 % of the picture.
     assert _places({"boxes": [box, {**box, "y0": 400, "y1": 800}]}) == []
 
 

@@ -1,4 +1,4 @@
-"""Rows of a section made by hand as tables and as csv; the tested code knows no section."""
+"""Hand-made rows of a section as tables and as csv; the tested code knows no section."""
 
 import csv
 import io
@@ -55,7 +55,7 @@ def lines_of(comparison: Comparison, *rows: Result) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(as_csv(comparison.solvers, rows), newline="")))
 
 
-# One number a line.
+# One number per line.
 
 
 @given(st.text(max_size=8) | st.text("'=+-@\t\r\n\u3000\ufeff\uff1da", max_size=8))

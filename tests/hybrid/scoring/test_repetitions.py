@@ -1,4 +1,4 @@
-"""A repeated solver counts with the mean over its repetitions, and failures on one side withhold intervals."""
+"""A repeated solver counts with the mean over its repetitions, and intervals are withheld if one side has failures."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,8 @@ BLANK = "wr" * 15
 
 
 def with_calls(solver: str, question: Question, reply: Reply) -> Reply:
-    """Return a run whose first repetition calls a tool on every question, and the second on every other one."""
+    """Add a tool call to the reply: in the first repetition on every question, in the second on every other
+    question."""
     place = int(question.id.rsplit("_", 1)[1])
     if solver == "controller" or (solver == "controller@2" and place % 2):
         data = {"images": ["img:1"], "args": {}, "data": {"best": 0}, "confidence": 0.5}
@@ -103,11 +104,13 @@ def test_one_gate_for_every_section(allow_failed: bool, synthetic_runs: Any, tmp
 
 
 def test_a_question_that_one_repetition_leaves_was_answered_nevertheless(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Alone, the first repetition answers everything and the second nothing."""
+    """A question that one repetition leaves unanswered counts as answered: the first repetition of the MLLM alone
+    answers everything, the second nothing."""
     answers = {"controller": "r" * 30 + "w" * 10, "mllm": "r" * 22 + "w" * 18, "mllm@2": "u" * 40}
     run = synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": value} for name, value in answers.items()})
     text = {item.id: item.text for item in conclusion(compare_paths([run.path]).comparison)}
-    # Next to the first repetition 30 - 22 questions are gained by better answers, next to the second 30 by answering.
+    # Compared with the first repetition, 30 - 22 questions are gained by better answers; compared with the second, 30
+    # by answering.
     assert (
         "on the 40 questions that both answered at least once, without their unanswered repetitions, +20 points"
         in (text["gain.more"])

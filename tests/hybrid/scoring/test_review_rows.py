@@ -47,7 +47,8 @@ def of_others(rows: Sequence[Result]) -> list[Result]:
 
 @dataclass(frozen=True)
 class SectionRows:
-    """What the sentences read of a comparison: rows by section, and the claim about each pair of 40 questions."""
+    """Stand-in for a comparison, with what the sentences read: rows by section, and the claim about each pair of 40
+    questions."""
 
     by_section: Mapping[str, Sequence[Result]]
     claim: str = "open"
@@ -361,7 +362,7 @@ def equivalence(note: str, p: float | None = 0.01) -> list[Result]:
         "effect of output": ("blank", "tools"),
     }
     rows = [row(name, 0.01, (-0.02, 0.03), p, a=a, b=b, note=note) for name, (a, b) in sides.items()]
-    # The differing effects of other solvers do not matter for the equality of these.
+    # Other effects, of solvers that are not compared, do not matter for the equality of the compared solvers.
     return [*rows, *(replace(each, b="other tools", value=0.4) for each in rows)]
 
 

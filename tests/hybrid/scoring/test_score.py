@@ -28,7 +28,8 @@ OPTIONS = ScoreOptions()
 async def ran(
     tmp_path: Path, fakes: Any, failing: Mapping[str, Exception] | None = None, **changes: Any
 ) -> ResolvedRun:
-    """Four puzzles and two relations answered "(A)", except one that declines and one that is not recorded."""
+    """Run a model on four puzzles and two relations. It answers "(A)", except one reply that declines and one that is
+    not recorded."""
     data = tmp_path / "blink"
     if not data.exists():
         fakes.blink_folder(data, jigsaws=4, spatials=2)
@@ -114,7 +115,7 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
 
 
 def saved(path: Path, rows: list[tuple[int, str, str, str]], task: str = "Jigsaw") -> Path:
-    """BLINK's saved outputs of (number, gold, full text, stored answer)."""
+    """Write rows of (number, gold, full text, stored answer) in the format of BLINK's saved outputs."""
     path.mkdir(parents=True, exist_ok=True)
     content = [
         {"idx": f"val_{task.replace(' ', '_')}_{n}", "answer": gold, "full_prediction": text, "prediction": stored}

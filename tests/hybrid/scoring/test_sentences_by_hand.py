@@ -141,7 +141,7 @@ VALUES, OTHER_ROWS = (0.51, 0.25), {"right b": row(7.0, n=12), "value b": row(0.
         ({}, "", False, ("The specialists alone have accuracy 0.510", "")),
         ({}, "accuracy", False, ("The specialists alone score 0.510", "")),
         ({"right": (20, 10)}, "accuracy", False, ("The specialists alone get 20 of 40 right", "")),
-        # The solver's own value is in these words if no later words have the size of its lead.
+        # The words contain the solver's own value if no later words state the size of its lead.
         ({"open": True}, "accuracy", False, ("The specialists alone score 0.510, with tools 0.250", "")),
         (
             {"right": (20, 10), "open": True},
@@ -215,7 +215,8 @@ def test_specialists_are_described_next_to_a_solver(
     ],
 )
 def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str, words: str) -> None:
-    """Rows of a task, of other pairs and of another effect, with intervals, do not count."""
+    """Only the effect of the trained form counts, not rows of a task, of other pairs or of another effect, even with
+    intervals."""
     of_pair = [replace(each, quantity="as trained", a="tools", b="trained") for each in rows]
     other_pairs = (("tools", "trained", "Jigsaw"), ("tools", "blank", ""), ("blank", "trained", ""))
     others = [row(0.5, (0.4, 0.6), quantity="as trained", a=a, b=b, group=group) for a, b, group in other_pairs]
@@ -290,7 +291,7 @@ def test_a_tested_effect_of_tool_output_has_a_sign(
     [
         ({"a": 0.5, "b": 0.4}, {"a"}, ""),
         ({"a": 0.5, "b": 0.6}, {"a"}, "b, 0.600"),
-        # Values that are equal up to rounding share the place.
+        # Values that are equal up to rounding share the first place.
         ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"a"}, "a, b, 0.600"),
         ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"b", "a"}, ""),
         ({"a": 0.6, "b": 0.6, "c": 0.5}, {"a", "b", "c"}, "a, b, 0.600"),
@@ -321,7 +322,8 @@ def coverage_notes(**answers: str) -> dict[str, str]:
 
 
 def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
-    """Several specialists differ in what they answer; the model alone and a specialist that answers all have none."""
+    """Each specialist has a note with its value on the questions that it answers. The model alone and a specialist that
+    answers all questions have no note."""
     assert coverage_notes(depth="10r6w24a", sizes="18r2w20u", mllm="28r2w10a") == {
         "depth": "depth answers 16 of 40 questions, on these with 0.625; over all, ",
         "sizes": "sizes answers 20 of 40 questions, on these with 0.900; over all, ",
@@ -331,7 +333,8 @@ def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
 
 
 def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
-    # 20 and 15 answers to 25 questions: 15 are right, 5 in one of two repetitions, and 5 wrong.
+    # The repetitions answer 20 and 15 questions, 25 in all: 15 are right whenever they are answered, 5 are right in one
+    # of two repetitions, and 5 are wrong.
     repeated = {"specialist": "20r20a1f", "specialist@2": "10a5r10w15a1f"}
     assert coverage_notes(**repeated)["specialist"] == (
         "specialist answers 17.5 of 40 questions (mean of 2 repetitions), on these with 0.700; over all, "
@@ -350,9 +353,10 @@ def test_specialists_do_not_answer_all_questions_by_rounding() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        # No question is complete with all its rotations, so the value where it answers would be of another metric.
+        # No question is complete with all its rotations, so a value where the specialist answers would be of another
+        # metric.
         ("rrra" * 20,),
-        # Five questions are complete, which are not the 80 rotations that it answers.
+        # Five questions are complete, but the specialist also answers 60 rotations of other questions.
         ("rrra" * 20 + "rrrr" * 5,),
         ("rrra" * 20 + "rrrr" * 10, "arrr" * 25 + "rrrr" * 5),
     ],
@@ -432,7 +436,7 @@ A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b=
 
 
 def lead_over(name: str, **changes: Any) -> Result:
-    """Return a difference between the best solver, as a, and another one that is 30 points behind it."""
+    """Return a difference between the best solver, as `a`, and another one that is 30 points behind it."""
     return replace(row(-0.3, (-0.4, -0.2), a="best", b=name), **changes)
 
 
@@ -449,7 +453,7 @@ def lead_over(name: str, **changes: Any) -> Result:
                 "adjusted (Holm) for 4 tests."
             ),
         ),
-        # Significant only before adjustment, or not at all.
+        # These leads are significant only before adjustment, or not at all.
         (
             [replace(A_B, p_holm=0.06), row(0.1, (0.0, 0.2), a="c", b="best")],
             (),
@@ -457,7 +461,7 @@ def lead_over(name: str, **changes: Any) -> Result:
             "Adjusted (Holm) for 2 tests, no difference to the others is significant.",
         ),
         ([replace(A_B, p_holm=0.06), A_C], (), "some", "It is ahead of c by 40 points (30 to 50), adjusted (Holm) for"),
-        # The best by its own questions may be behind on the questions that both have.
+        # The solver that is best on its own questions may be behind on the questions that both solvers have.
         (
             [replace(A_B, value=-0.2, low=-0.3, high=-0.1)],
             (),
@@ -487,7 +491,7 @@ def lead_over(name: str, **changes: Any) -> Result:
                 "points, -30 to -10 over all questions)."
             ),
         ),
-        # Pairs without an interval, and of other solvers alone.
+        # Pairs without an interval, and pairs of two other solvers, do not count.
         (
             [row(0.2, a="b", b="best", note="of few"), row(0.2, (0.1, 0.3), a="c", b="b")],
             (),

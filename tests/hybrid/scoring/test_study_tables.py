@@ -13,12 +13,13 @@ from hybrid.scoring.sections import equivalence, gain, results
 from hybrid.scoring.study_tables import study_tables
 from hybrid.stats import holm
 
-# The first two are the parts of the gain, the third is a separate claim.
+# The first two are the parts of the gain; the third is a separate claim.
 FAMILIES = ((gain.PRESENCE, gain.CONTENT), (gain.SHUFFLED,))
 
 
 def test_the_effects_of_a_study_are_adjusted_in_their_family(tmp_path: Path, synthetic_runs: Any) -> None:
-    """The gain, which is not a row of the table, is not in the family."""
+    """The effects of a study are adjusted in their family, to which the gain does not belong: it is not a row of the
+    table."""
     comparison = compare_paths(synthetic_runs.write(tmp_path, "blink", size=10).paths).comparison
     (table,) = (item for item in study_tables(results(comparison)) if item.title.startswith("effects on"))
     rows: dict[str, Result] = {row.quantity: row for row in results(comparison, ["gain"])[0].rows if not row.group}

@@ -54,7 +54,8 @@ def attempt(question: Question, text: str) -> Attempt:
 
 @pytest.fixture
 def folder(tmp_path: Path, fakes: Any) -> RunFolder:
-    """Two puzzles answered, one not answered, one that failed, and one that was not finished yet; ids unsorted."""
+    """Folder of a run with two puzzles answered, one not answered, one failed, and one not finished yet; the ids are
+    unsorted."""
     facts = {"task": "Jigsaw", "route": "Jigsaw", "target": "(A)", "choices": ("x", "y")}
     questions = [fakes.question(f"val_Jigsaw_{n}", **facts) for n in (4, 2, 9, 1, 3)]
     attempts = [attempt(question, text) for question, text in zip(questions, SAID, strict=False)]
@@ -91,7 +92,7 @@ def another_identity(folder: RunFolder) -> None:
 
 
 def another_extent(folder: RunFolder) -> None:
-    """The file of the replies is unchanged, and the manifest now contains its hash."""
+    """Add the hash of the unchanged file of replies to the manifest."""
     name = attempts_of("mllm")
     folder.write_manifest({**folder.manifest, "files": {name: asdict(folder.measure(name).extent)}})
 

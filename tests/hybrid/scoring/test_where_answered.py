@@ -1,4 +1,5 @@
-"""The difference to a specialist on the questions that it answers, and a gain's parts on those of all its solvers."""
+"""The difference to a specialist on the questions that it answers, and the parts of a gain on the questions that all
+its solvers answered."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,7 +35,8 @@ def jigsaw(**letters: str) -> dict[str, dict[str, str]]:
 
 
 def where_answered(comparison: Comparison) -> tuple[HeadlinePair, HeadlinePair, dict[str, float | None]]:
-    """Return the pair over all questions, that where the specialist answers, and the values of the other rows."""
+    """Return the pair over all questions, the pair over those that the specialist answers, and the values of the other
+    rows."""
     rows = ConclusionRows(comparison)
     specialist, other = comparison.named("specialist"), comparison.named("controller")
     part, silent = rows.where_answered(specialist, other)
@@ -77,8 +79,8 @@ def test_where_a_specialist_answers_the_other_loses_by_not_answering(compared: A
     letters = jigsaw(specialist="r" * 12 + "w" * 12 + "a" * 16, controller="r" * 12 + "u" * 12 + "r" * 16)
     full, part, _ = where_answered(compared(letters, rule="guess"))
     assert full.other_rule is None
-    # Counted as a guess, the unreadable answers are half right and better than the specialist's; counted as wrong, both
-    # are equal.
+    # The controller's unreadable answers are half right if they count as guesses, which is better than the specialist's
+    # answers. If they count as wrong, both are equal.
     assert part.claim == "rule"
     assert part.other_rule is not None
     assert part.other_rule.value == 0
@@ -120,7 +122,7 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     sides = {GAIN: (group.alone, group.hybrid), PRESENCE: (group.alone, group.blank)}
     sides[CONTENT] = (group.blank, group.hybrid)
     parts = {quantity: rows.part(group, *pair, quantity) for quantity, pair in sides.items()}
-    # The failed questions are wrong for the others.
+    # Questions that one solver failed are wrong for the others.
     values = {quantity: sum(row.value or 0.0 for row in part.rows) for quantity, part in parts.items()}
     assert values == pytest.approx({GAIN: 20 / 36, PRESENCE: 5 / 36, CONTENT: 15 / 36})
     assert [len(part.rows) for part in parts.values()] == [1, 1, 1]
@@ -130,7 +132,7 @@ def test_the_parts_of_a_gain_are_of_all_its_solvers(compared: Any) -> None:
     assert {(row.metric, row.group) for part in parts.values() for row in part.rows} == {("accuracy_macro", "")}
     assert {quantity: (part.a, part.b) for quantity, part in parts.items()} == sides
     assert rows.part(group, group.alone, group.hybrid, CONTENT).rows == ()
-    # Without the pair itself, the number is that of the questions of all three.
+    # If the pair itself is left out, the number of questions is that of all three solvers.
     no_pair = compare(comparison.solvers, ComparisonOptions(pairs=(), allow_failed=True))
     part = ConclusionRows(no_pair).part(no_pair.groups[0], group.alone, group.hybrid, GAIN)
     assert (part.n, [row.value for row in part.rows]) == (36, pytest.approx([20 / 36]))

@@ -118,5 +118,5 @@ async def test_a_rare_form_is_overtaken_by_a_bounded_number_of_batches() -> None
     await let_others_run()
     run.open.set()
     await asyncio.gather(*tasks)
-    # When it arrived, one earlier request had already started.
+    # When request 99 arrived, one earlier request had already started.
     assert run.batches.index([99]) == 1 + MAX_OVERTAKEN

@@ -219,7 +219,7 @@ async def test_what_a_described_tool_needs_is_said_by_its_worker(outside: Path, 
             runner.close()
         assert not {"tools.needy", "tools.sound"} & set(sys.modules), "nothing was imported here"
     assert [item.text for item in values] == ["plain 5, plain 5"] * 2
-    # For each of two images the marks and the other tool's output are computed, and one output of the tool itself.
+    # For each of two images, the marks and the other tool's output are computed; the tool itself computes one output.
     assert runner.computed == 2 + 2 + 1
 
 

@@ -86,7 +86,8 @@ Ask = Callable[[str, Sequence[int]], Awaitable[list[str]]]
 
 @pytest.fixture
 def service_on(tmp_path: Path, fakes: Any) -> Iterator[Callable[..., tuple[CachedTools, Ask]]]:
-    """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)` returns the device of each."""
+    """`service, ask = service_on(machine, devices)`; `await ask("a", numbers)` returns the device that computed each
+    number."""
     results: list[CachedTools] = []
 
     def start(machine: Machine, devices: str, **options: Any) -> tuple[CachedTools, Ask]:

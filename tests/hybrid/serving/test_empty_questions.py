@@ -40,7 +40,7 @@ class Guesser:
     """Always names the first of the requested things."""
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
+        """Do nothing, because nothing is loaded."""
 
     def run(self, requests: Sequence[Request[Any]]) -> list[Evidence]:
         if min(requests[0].images[0].shape[:2]) < 2:

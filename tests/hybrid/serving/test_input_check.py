@@ -72,7 +72,7 @@ def mean() -> Any:
 
 
 class Backend:
-    """A backend around one network: `change` is applied to the picture, `way` is how it is passed on."""
+    """A backend around one network: `change` is applied to the picture, and `way` passes the picture to the network."""
 
     def __init__(self, change: Change, way: Callable[[Any, Any], Any], wants: Any = lambda: WANTS) -> None:
         self.module, self.change, self.way = mean(), change, way
@@ -80,7 +80,7 @@ class Backend:
         self.sizes: list[tuple[int, ...]] = []
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
+        """Do nothing, because nothing is loaded."""
 
     def run(self, requests: Sequence[Request[Args]]) -> list[Evidence]:
         import torch

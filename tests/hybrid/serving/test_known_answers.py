@@ -79,7 +79,7 @@ class Raises:
         self.error = error
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
+        """Do nothing, because nothing is loaded."""
 
     def run(self, requests: Sequence[Request[Args]]) -> list[Evidence]:
         raise self.error
@@ -101,7 +101,7 @@ class InStages(Stages[Args, float, float]):
     """A staged tool that reports the brightness of an image, under a wrong name."""
 
     def setup(self, device: str, weights: str | None) -> None:
-        """Nothing to load."""
+        """Do nothing, because nothing is loaded."""
 
     def prepare(self, request: Request[Args]) -> float:
         return float(request.images[0].mean())

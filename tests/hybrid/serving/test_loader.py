@@ -67,7 +67,7 @@ def test_without_torch_weights_on_disk_are_an_error_and_never_another_backend(fa
     )
     with pytest.raises(WeightsError, match=text):
         loader.load(fakes.counter(Lacking("torch.nn"), kind="learned", weights="w"))
-    # For other packages the project has no install command: that is a defect of the tool.
+    # The project has no install command for other packages, so one that is missing is a defect of the tool.
     with pytest.raises(ModuleNotFoundError):
         loader.load(fakes.counter(Lacking("torch_geometric"), kind="learned", weights="w"))
     assert (loader.loaded, loader.notices) == ((), [])

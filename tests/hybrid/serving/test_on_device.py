@@ -112,7 +112,7 @@ async def many(service: CachedTools, loads: Counter[str], count: int = IN_FLIGHT
 
 
 def memory_in_use(device: str) -> int:
-    """Return bytes that tensors hold on the device; unknown on a CPU."""
+    """Return the bytes that tensors hold on the device, or 0 on a CPU, where they are unknown."""
     import torch
 
     gc.collect()
@@ -133,7 +133,7 @@ async def test_sixty_four_calls_of_five_tools_fill_batches_and_load_each_once(
     assert [item for item in result if not isinstance(item, Finding)] == []
     assert {entry.backend for entry in result} == {"learned"}
     assert loads == dict.fromkeys(five, 1)
-    # Two pictures per request, and depth's backbone has another class.
+    # A request has two pictures. The passes of depth's backbone are not counted here, because it has another class.
     assert sum(passes.sizes) / len(passes.sizes) >= 8, passes.sizes
 
 
@@ -288,7 +288,8 @@ async def test_a_worker_killed_in_a_pass_gives_its_memory_back_and_the_call_is_a
 async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
     device: str, holding: Path, serving: Callable[..., CachedTools], fakes: Any, store: ImageStore
 ) -> None:
-    """On a CPU it is an ordinary error of the tool; on CUDA all later work of the process would fail."""
+    """A failed assertion in a kernel costs only its own call: on a CPU it is an ordinary error of the tool; on CUDA all
+    later work of the process would fail."""
     (holding / "pid").touch()
     tool, refs = load("tools", "holding"), fakes.refs(store, 1)
     service = serving({"holding": str(holding)}, device, isolated=True, silence_s=120.0)

@@ -84,7 +84,8 @@ def tool(fakes: Any, backend: Scaling, **card: Any) -> Tool:
 def test_auto_takes_fewer_bits_on_cuda_where_trained_weights_decide_the_same(
     dtype: Any, device: str, measured: tuple[dict[str, Any], ...], expected: str
 ) -> None:
-    """`measured` lists changes to `MEASURED`."""
+    """On CUDA, `auto` takes fewer bits if trained weights decide the same with them. `measured` lists changes to
+    `MEASURED`."""
     reduced = tuple(replace(MEASURED, **changes) for changes in measured)
     card = BackendCard("learned", "1", Scaling, "", package="package", reduced=reduced)
     assert precision_of(BackendChoice(dtype=dtype), card, device) == expected

@@ -32,7 +32,7 @@ PATIENCE_S = 600.0
 def service(tmp_path: Path, store: ImageStore) -> Iterator[Make]:
     """`service(**options)` makes a service over the same store and cache as the test's other services.
 
-    A service that `keeps` nothing does not look for files first: simultaneous requests arrive together.
+    A service that `keeps` nothing does not look for files first, so simultaneous requests arrive together.
     """
     tools: list[CachedTools] = []
 

@@ -46,8 +46,8 @@ class Activation:
 
 
 class Staged(Stages[NumberArgs, int, int]):
-    """Doubles a number in three stages; some numbers fail in one of them. Its copies share the record of where each
-    ran.
+    """Doubles a number in three stages; some numbers fail in one of the stages. Copies share the record of threads by
+    stage.
 
     13 cannot be prepared, 12 is refused, 14 and any batch with it cannot be computed, 15 cannot be finished, 16 has no
     confidence, 17 gives no number; 9 and 900 to 999 only fit a CPU.
@@ -107,7 +107,7 @@ Make = Callable[..., tuple[CachedTools, Callable[[Sequence[int]], Awaitable[list
 def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
     """`service, ask = make(backend)`; `await ask(numbers)` returns the outputs or errors of simultaneous requests.
 
-    A service that `keeps` nothing does not look for files first: simultaneous requests arrive together.
+    A service that `keeps` nothing does not look for files first, so simultaneous requests arrive together.
     """
     tools: list[CachedTools] = []
     (tmp_path / "weights").mkdir()
@@ -139,7 +139,7 @@ def make(tmp_path: Path, fakes: Any) -> Iterator[Make]:
 
 @pytest.fixture
 def ask(make: Make) -> Callable[..., Any]:
-    """`await ask(backend, numbers)` with a new service."""
+    """`await ask(backend, numbers)` returns the outputs of a new service."""
 
     async def of_its_own(backend: Staged, numbers: Sequence[int], device: str = "cpu") -> list[Finding | Exception]:
         return await make(backend, device)[1](numbers)
@@ -225,7 +225,8 @@ async def test_an_error_in_any_stage_of_one_job_names_its_reason(
 async def test_a_flood_of_single_calls_does_not_fill_the_threads(
     tmp_path: Path, fakes: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Calls of other tools wait behind at most a few calls of this one."""
+    """A flood of single calls of one tool does not fill the threads: calls of other tools wait behind at most a few of
+    them."""
     calls, event, submitted = SingleCalls(tmp_path, fakes, batch=1), threading.Event(), list[object]()
     await calls.find(1)
     in_thread = calls.executor._in_thread

@@ -1,7 +1,7 @@
 """Tools in a worker process: whatever a tool does, it costs only its own request.
 
-The tools are files that the tests write next to those of `tools/`; every fault is a real one. Tests of the start of a
-process use the program's own (`started_workers`).
+The tools are files that the tests write next to those of `tools/`; every fault is a real one. Tests of how a process
+starts use the program's own start (`started_workers`).
 """
 
 import asyncio
@@ -324,7 +324,8 @@ async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) ->
 @pytest.mark.system
 @pytest.mark.parametrize("fault", ["closes", "reuses"])
 async def test_one_that_closes_descriptors_costs_its_call_and_no_silence(make: Make, ask: Any, fault: str) -> None:
-    """Otherwise its worker would be silent until the limit, which here is longer than the test may take."""
+    """A call that closes the worker's descriptors fails without a wait. Otherwise the worker would be silent until the
+    limit, which is longer here than the test may take."""
     runner = make(silence_s=3600.0, timeout_s=3600.0)
     async with asyncio.timeout(300):
         assert texts(await ask(runner, [{"fault": fault}])) == [

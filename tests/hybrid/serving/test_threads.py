@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-# Arrays of pictures, allocated and freed by threads; the first word decides whether glibc is told to keep freed memory.
+# Arrays of pictures, allocated and freed by threads; the first argument decides whether glibc is told to keep freed
+# memory.
 PICTURES = """
 import resource, sys, threading
 import numpy as np

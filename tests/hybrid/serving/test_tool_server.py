@@ -83,19 +83,19 @@ class Place:
         ]
 
     def loads(self) -> list[int]:
-        """Return the process of each load, in order."""
+        """Return the process id of each load, in order."""
         file = self.weights.parent / "loads"
         return [int(text) for text in file.read_text().split()] if file.exists() else []
 
 
 def hybrid(*words: str) -> subprocess.CompletedProcess[str]:
-    """Start the program in a separate process."""
+    """Run the program in a separate process; return the finished process."""
     command = [sys.executable, "-m", "hybrid", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def facts_now() -> ServerFacts:
-    """Return what the server says of itself."""
+    """Return the facts that the running server reports about itself."""
     connection = connect()
     assert connection is not None
     connection[0].close()
@@ -201,7 +201,7 @@ def make() -> Iterator[Make]:
 
 
 async def ask(service: CachedTools, fakes: Any, rows: Sequence[dict[str, Any]], name: str = "net_one") -> list[Finding]:
-    """Return the outputs, all asked at once."""
+    """Call the tool with all rows of arguments at the same time; return the outputs."""
     tool, refs = load("tools", name), fakes.refs(service.store, 1)
     return list(await asyncio.gather(*(service.call(tool, tool.parse(args), refs, 7) for args in rows)))
 
@@ -299,7 +299,7 @@ DIFFERENCES = {
 
 
 def change(what: str, server: Place, patch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Make a difference; returns options of a run."""
+    """Create this difference between the server and a new run; return options of the run."""
     if what == "variable":
         patch.setenv("HIP_VISIBLE_DEVICES", "3")
     elif what == "other weights":
@@ -380,7 +380,7 @@ async def test_a_server_that_crashes_or_hangs_costs_a_reload_and_no_answer(
     service, marks = make(server), server.home / "marks"
 
     def judge_late(worker: Worker, options: ServiceOptions, passed_s: float, now: float) -> WorkerEnd | None:
-        """A call that sleeps in the server counts as late."""
+        """Judge a call that sleeps in the server as late."""
         sleeps = fault == "sleep" and marks.exists() and isinstance(worker.process, ServerConnection)
         return judge(worker, options, passed_s, now + options.timeout_s * sleeps)
 

@@ -35,7 +35,7 @@ LANGCHAIN = [
     {"type": "tool", "tool_call_id": "1", "content": "A is nearer.", "artifact": FINDING},
     AIMessage("(A)"),
 ]
-# As `ChatMessageAssistant.model_dump()` and similar methods of inspect_ai write them.
+# Messages as `ChatMessageAssistant.model_dump()` and similar methods of inspect_ai write them.
 INSPECT = stored(__file__, "INSPECT")
 
 

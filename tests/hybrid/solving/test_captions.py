@@ -98,7 +98,7 @@ async def test_many_at_once_are_all_written_as_whole_lines(tmp_path: Path) -> No
     await asyncio.gather(*(book.keep(image(number), f"picture {number}") for number in numbers))
     opened_file.close()
     assert on_disk(path) == {image(number).sha256: f"picture {number}" for number in numbers}
-    # Nothing is written after the end, because the descriptor may then belong to another file.
+    # Nothing is written after the file was closed, because its descriptor may then belong to another file.
     with pytest.raises(OSError, match="Bad file descriptor"):
         await book.keep(image(99), "too late")
     assert image(99).sha256 not in on_disk(path)

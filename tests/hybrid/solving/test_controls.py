@@ -81,7 +81,7 @@ def group(*specs: tuple[str, str, int, str]) -> list[Question]:
 
 
 def owners(results: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, str]:
-    """Return for each question the one whose images it receives."""
+    """Return, by a question's id, the id of the question whose images it receives."""
     return {identity: bytes.fromhex(images[0].sha256).lstrip(b"\0").decode() for identity, images in results.items()}
 
 

@@ -48,7 +48,8 @@ def test_every_frame_comes_back_to_the_point(name: str, size: tuple[int, int], x
 
 @given(SIZES, SHARES, SHARES, st.integers(20_000, 2_000_000))
 def test_pixels_of_a_downscaled_copy_are_scaled_up(size: tuple[int, int], x: float, y: float, sent: int) -> None:
-    """The error is below one pixel of the copy, because its sides are rounded to whole pixels."""
+    """Pixels of a downscaled copy are scaled up with an error below one pixel of the copy, whose sides are whole
+    pixels."""
     frame, point = CoordinateSystem("pixels", sent), (x * size[0], y * size[1])
     copy = fit(*size, sent)
     assume(min(copy) > 1)

@@ -1,4 +1,5 @@
-"""Coordinates in a picture that a processor has resized are converted to the intended pixels, and in crops of crops."""
+"""Coordinates in a picture that a processor has resized, and in crops of crops, are converted to the intended
+pixels."""
 
 import itertools
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Self-consistency: who wins the vote, what is recorded, how budgets count it, and that a run's identity has it."""
+"""Self-consistency: who wins the vote, what is recorded, how budgets count it, and that it is part of a run's
+identity."""
 
 from collections.abc import Sequence
 

@@ -73,7 +73,7 @@ TURNS = {"qwen3-vl": 2, "deepeyes": 2, "mini-o3": 3, "pixel-reasoner": 3}
 
 
 class Trained:
-    """A model that zooms this often, in its own format, and answers; it records its requests.
+    """A model that zooms in a given number of times, in its own format, and then answers; it records its requests.
 
     If its server has a parser, calls are separate from the text.
     """
@@ -102,7 +102,7 @@ class Trained:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[[Trained], str]]:
-    """Address of a server for a model."""
+    """Function that serves a model and returns the server's address."""
     stack: list[Any] = []
 
     def start(model: Trained) -> str:
@@ -122,7 +122,7 @@ def serve() -> Iterator[Callable[[Trained], str]]:
 
 
 def data(folder: Path, size: tuple[int, int], count: int) -> Path:
-    """Questions with a picture of a given size, as a table."""
+    """Write a table of questions about a picture of the given size; return its path."""
     from PIL import Image
 
     folder.mkdir()
@@ -136,7 +136,7 @@ def data(folder: Path, size: tuple[int, int], count: int) -> Path:
 def configured(
     folder: Path, url: str, model: str, size: tuple[int, int] = (64, 64), count: int = 1, **options: Any
 ) -> RunConfig:
-    """Run the controller with crop on questions with a picture of a given size."""
+    """Return the configuration of a run of the controller with crop on questions about a picture of the given size."""
     values = {"tool_style": "auto", "tools": ("crop",), "allow": ("blind",), "out": folder / "run", **options}
     table, server = str(data(folder / "data", size, count)), ModelSettings(base_url=url)
     return RunConfig("questions", ("controller",), model=f"openai:{model}", model_settings=server, data=table, **values)

@@ -58,7 +58,7 @@ def test_a_box_of_a_finding_comes_back_to_the_pixel(frame: CoordinateSystem, siz
     text = frame.say(*unmarked(span_px(box)), [image])
     assert copy_box(frame, image, text) == {"x0": x0, "y0": y0, "x1": x1, "y1": y1}
     assert text.endswith(" px") is (frame.name == "pixels")
-    # The same holds for the region of a crop, and for a position inside it.
+    # The region of a crop and a box inside the crop are also converted back to the same pixels.
     scale = data.draw(st.sampled_from((0.5, 1.0, 3.7)))
     crop = ref((max(1, round((x1 - x0) * scale)), max(1, round((y1 - y0) * scale))), "img:1.1", parent="img:1", box=box)
     first, second = re.findall(r"\(([^)]*)\)", origin(crop, image, frame))
@@ -92,7 +92,8 @@ def test_marks_leave_no_trace_and_cost_no_length() -> None:
 async def call_tool(
     frame: CoordinateSystem, store: ImageStore, image: ImageRef, args: dict[str, Any], *tools: Tool
 ) -> Any:
-    """Return what a solver gets from a tool, crop by default, for its model's arguments, and the step of the trace."""
+    """Call a tool, crop by default, with a model's arguments; return what the solver gets, and the step of the
+    trace."""
     service = CachedTools(store, FindingCache(None, store), ServiceOptions("classical", threads=1))
     got: list[Any] = []
     name = tools[0].card.name if tools else "crop"

@@ -177,5 +177,6 @@ def test_a_model_that_is_not_known_yet_is_not_compared() -> None:
 
 
 def test_a_fold_is_the_hash_of_the_unit() -> None:
-    """First 8 bytes of SHA-256, big-endian: a fold never changes between versions."""
+    """The fold of a unit is computed from the first 8 bytes of its SHA-256, big-endian, and never changes between
+    versions."""
     assert [fold_of(unit, 5) for unit in ("val_Jigsaw_1", "val_Jigsaw_2", "pair-1", "")] == [4, 2, 4, 2]

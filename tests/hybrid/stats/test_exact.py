@@ -43,7 +43,7 @@ def test_the_test_never_errs_more_often_than_it_says(n: int) -> None:
 
 
 def test_an_interval_excludes_0_only_where_the_exact_test_rejects() -> None:
-    # The skewed t alone puts 4 helped of 10 above 0.
+    # With the skewed t test alone, the interval of 4 questions helped of 10 would be above 0.
     estimate = contrast(*solvers(4, 0, 10))
     assert estimate.p_value == unconditional(4, 0, 10) > 0.05
     assert estimate.interval is not None

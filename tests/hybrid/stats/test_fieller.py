@@ -44,9 +44,8 @@ def test_rows_of_a_cluster_count_as_one() -> None:
 
 @pytest.mark.parametrize(("way", "share"), [(0.2, 0.5), (0.2, -0.3), (0.1, 0.9)])
 def test_it_holds_the_truth_where_it_is_given(way: float, share: float) -> None:
-    """In 400 draws of 200 questions, a question can be gained with probability `way`; of those, `share` is gained, or
-    lost if negative.
-    """
+    """The interval contains the true ratio in 92 to 98 % of 400 draws. In each draw of 200 questions, a question can be
+    gained with probability `way`; the share of these that is gained is `share`, or lost if negative."""
     stored = options = 0
     for seed in range(400):
         rng = np.random.default_rng([11, seed])

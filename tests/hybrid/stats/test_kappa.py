@@ -45,7 +45,7 @@ def fleiss_cohen_everitt(table: Sequence[Sequence[float]]) -> tuple[float, float
 
 
 def error_of(table: Table) -> tuple[float, float]:
-    """Return kappa and its standard error without our m / (m - 1)."""
+    """Return kappa and its standard error without hybrid's factor m / (m - 1)."""
     a, b = labels(table)
     result = kappa(a, b, alone(a))
     assert result.value is not None
@@ -145,7 +145,7 @@ def test_shared_mistakes_published_exact_test() -> None:
     assert mistakes.both_wrong == 16
     assert round(mistakes.p_value or 0, 5) == 0.03994
     assert mistakes.test == EXACT
-    # The same command without `exact` and `correct`: our test over clusters divides this sum by its error.
+    # The value of R's command without `exact` and `correct`; hybrid's test over clusters divides this sum by its error.
     variance = 0.0
     for table in RABBITS:
         n = int(np.sum(table))
@@ -237,7 +237,8 @@ def test_recorded_blink_answers(shared_data: Path) -> None:
     scores = {solver.solver: solver.counted["wrong"].scores for solver in comparison.solvers}
     right = {name: [score.correct == 1 for score in members] for name, members in scores.items()}
     strata = [score.task for score in scores["GPT4V"]]
-    # Published facts about the recorded answers: how often both are wrong, and how often by simple independence.
+    # Published facts about the recorded answers: how often both are wrong, and how often simple independence predicts
+    # that.
     for other, number, expected in (("GPT4o", 499, 378), ("QwenVLMax", 668, 570)):
         assert [score.id for score in scores[other]] == [score.id for score in scores["GPT4V"]]
         shared = shared_mistakes(right["GPT4V"], right[other], strata)

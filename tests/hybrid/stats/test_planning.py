@@ -54,7 +54,7 @@ def test_a_power_is_compared_as_if_all_answers_were_simulated() -> None:
     design = Design.of((12, 8))
     for difference in (0.1, 0.3, 0.5, 0.6):
         power = power_of(design, difference, 0.6, draws=40)
-        # The power itself counts as reached, which is a decision by the last draw at the latest.
+        # A least power that equals the power counts as reached; the last draw decides this at the latest.
         for least in (0.01, power - 0.02, power, power + 0.001, power + 0.02, 0.99):
             assert has_power(design, difference, 0.6, least, draws=40) is (power >= least)
 

@@ -255,7 +255,8 @@ def swapped_p(a: Sums, b: Sums) -> float:
 
 
 def unconditional_p(helped: int, harmed: int, questions: int) -> float:
-    """Return the greatest probability, over the share of questions that differ, of tables at least as extreme."""
+    """Return the probability of tables at least as extreme, for the share of differing questions that makes it
+    greatest."""
     if helped == harmed:
         return 1.0
     far = abs(helped - harmed) / math.sqrt(helped + harmed) - 1e-9
@@ -315,7 +316,7 @@ def test_contrast_of_shares_agrees_with_plain_loops(
     if least >= 0.05:
         low, high = min(low, 0.0), max(high, 0.0)
     assert ends(result.interval) == pytest.approx((max(-1, low), min(1, high)), rel=1e-6, abs=1e-9)
-    # Here a grid is searched for the maximum of a polynomial.
+    # The reference searches a grid for the maximum of a polynomial.
     assert result.p_value == pytest.approx(max(least, expected.p_value), rel=1e-5)
 
 
@@ -526,7 +527,7 @@ def test_a_metric_is_summed_once_for_its_value_and_its_interval(monkeypatch: pyt
     assert combine(cells, "ratio") == value
     # Without the sums by cluster, only the two by stratum are left.
     assert len(sums) - first == 2
-    # Another tuple of cells is summed anew.
+    # Another tuple of cells is summed again.
     assert combine((*cells[:-1], Cell("", "q39", 0.0, 1.0)), "ratio") != value
 
 

@@ -40,7 +40,7 @@ def answered(text: str, *calls: ToolCall) -> AssistantMessage:
 
 @pytest.fixture
 def config(tmp_path: Path, fakes: Any) -> RunConfig:
-    """Two questions with one picture each, asked in turn."""
+    """Configuration of a run that asks two questions with one picture each, one after the other."""
     folder = fakes.blink_folder(tmp_path / "blink", 0, 2)
     settings = replace(parse_model_args(["price=1/2"]), base_url="http://127.0.0.1:9/v1")
     return RunConfig(
@@ -193,7 +193,7 @@ def test_no_provider_is_global_and_nothing_is_kept_outside() -> None:
 
     def work() -> None:
         assert api.get_tracer_provider() is tracer_provider
-        # Like a provider's client that traces itself.
+        # Simulate a provider's client that traces itself.
         with api.get_tracer("theirs").start_as_current_span("theirs"), span(lambda: tool_call("crop", (), {})):
             pass
 

@@ -62,7 +62,8 @@ def images(tool: Tool, place: int) -> tuple[np.ndarray, ...]:
     items = tuple(pixels(10 * place + n, size) for n in range(max(1, tool.card.images[0])))
     if tool.card.name != "jigsaw":
         return items
-    # Both pieces fit the seams equally well, so the network is used. It is not asked about noise of single pixels.
+    # Both pieces fit the seams equally well, so the network is used. The network is not used for noise of single
+    # pixels.
     small = (size[0] // 16 + 1, size[1] // 16 + 1)
     copied, other = (cv2.resize(pixels(10 * place + n, small), size, interpolation=cv2.INTER_NEAREST) for n in range(2))
     middle, centre = size[1] // 2, size[0] // 2

@@ -91,7 +91,8 @@ def test_an_unexpected_tensor_is_named_unless_known(damaged: Path):
 
 
 def test_a_processor_with_code_is_not_run_whatever_is_typed(damaged: Path, monkeypatch: pytest.MonkeyPatch):
-    """transformers asks `run custom code? [y/N]` at the terminal unless the code is refused."""
+    """The code of a processor is not run, whatever is typed: transformers asks `run custom code? [y/N]` at the terminal
+    unless the code is refused."""
     marker = damaged / "was run"
     (damaged / "evil.py").write_text(f"open({str(marker)!r}, 'w').close()\nclass Evil: pass\n")
     config = json.loads((damaged / "preprocessor_config.json").read_text())
@@ -151,7 +152,8 @@ def test_a_module_of_ones_own_is_verified_like_a_checkpoint(tmp_path: Path) -> N
 
 
 def test_pictures_are_made_on_the_host_wherever_the_network_is(depth_checkpoint: Checkpoints) -> None:
-    """Resizing on a GPU gives other pixels; a machine without a GPU would refuse to do it there."""
+    """Pictures are prepared on the host: resizing on a GPU gives other pixels, and a machine without a GPU would refuse
+    it."""
     import torch
 
     loaded = load(depth_checkpoint("depth_anything"))

@@ -35,7 +35,7 @@ def cases_of(name: str) -> tuple[CheckCase, ...]:
 
 
 def tool_with_checks(name: str) -> Tool:
-    """Return the tool with those questions."""
+    """Return the tool with the questions of `cases_of`."""
 
     def fixed_case(place: int) -> Callable[[], CheckCase]:
         return lambda: cases_of(name)[place]
@@ -130,7 +130,8 @@ def test_the_weight_free_backend_passes(name: str) -> None:
 
 @pytest.mark.system
 def test_colours_alone_do_not_pass_for_likeness() -> None:
-    """The weight-free backend compares colours and edges: the different picture has the colours of the first."""
+    """Equal colours alone are not similarity: the different picture has the colours of the first, and the weight-free
+    backend compares only colours and edges."""
     tool = tool_with_checks("similarity")
     backend = tool.backend("classical").make()
     assert sum(check.wrong is None for check in run_checks(tool, backend)) <= 2

@@ -221,7 +221,7 @@ def test_on_a_card_attention_has_its_bits_and_points_are_left_out_as_on_a_cpu() 
     matcher = networks("aliked-n16")["matcher"]
     assert {matcher.pruning_min_kpts(torch.device(kind)) for kind in ("cpu", "cuda", "mps")} == {-1}
     halving = [module.allow_flash for module in matcher.modules() if hasattr(module, "allow_flash")]
-    # Self and cross attention of nine layers.
+    # Nine layers, each with self and cross attention.
     assert halving == [False] * 18
     assert torch.backends.cuda.flash_sdp_enabled()
 

@@ -1,4 +1,4 @@
-"""Whether a picture shows anything: one colour and noise of many kinds do not, things and textures do."""
+"""Whether a picture shows anything: one colour and noise of many kinds do not; things and textures do."""
 
 import cv2
 import numpy as np
@@ -56,7 +56,7 @@ def test_noise_shows_nothing(kind: str, size: tuple[int, int]) -> None:
 
 
 def fractal(exponent: float, channels: int, height: int, width: int, seed: int) -> Picture:
-    """Noise whose spectrum falls with a power of the frequency, in grey or in colour."""
+    """Return noise whose spectrum falls with a power of the frequency, in grey or in colour."""
     rng = np.random.default_rng(seed)
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.fftfreq(width)[None])
     frequency[0, 0] = 1
@@ -70,7 +70,7 @@ def fractal(exponent: float, channels: int, height: int, width: int, seed: int) 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.5, 2.0])
 @pytest.mark.parametrize("channels", [1, 3])
 def test_noise_of_a_falling_spectrum_shows_nothing(exponent: float, channels: int) -> None:
-    # Its parts differ as those of a photograph do.
+    # The parts of such noise differ as those of a photograph do.
     assert max(structure(fractal(exponent, channels, 240, 320, seed)) for seed in range(4)) > SOMETHING or exponent < 1
     for size in SIZES:
         assert not any(shows_something(fractal(exponent, channels, *size, seed)) for seed in range(4))
@@ -97,7 +97,7 @@ def test_random_squares_are_a_patchwork(side: int, channels: int, size: tuple[in
     for _ in range(2):
         levels = rng.integers(0, 256, (height // side + 1, width // side + 1, channels), dtype=np.uint8)
         picture = np.broadcast_to(levels.repeat(side, 0).repeat(side, 1)[:height, :width], (height, width, 3))
-        # Squares that are small next to the picture are noise already.
+        # Squares that are small compared with the picture count as noise.
         assert is_patchwork(picture) or not shows_something(picture)
 
 
@@ -130,7 +130,7 @@ def test_a_small_thing_and_a_change_of_texture_show_something_and_gradients_do_n
     assert not shows_something(ramp)
     assert not shows_something(ramp.transpose(1, 0, 2) // 2 + ramp[:, :240].repeat(2, axis=0)[:320] // 2)
     curve = np.broadcast_to((np.linspace(-1, 1, 320) ** 2 * 60 + 80)[None, :, None], (240, 320, 3)).astype(np.uint8)
-    # Like a gradient, it has no edge.
+    # Like a gradient, the curve has no edge.
     assert not shows_something(curve)
     step = np.where(np.arange(320)[None, :, None] < 160, np.uint8(90), np.uint8(110))
     assert shows_something(np.broadcast_to(step, (240, 320, 3)).copy())
@@ -140,7 +140,7 @@ def test_a_small_thing_and_a_change_of_texture_show_something_and_gradients_do_n
 
 
 def squares(side: int, height: int, width: int, seed: int) -> npt.NDArray[np.float32]:
-    """Random squares in colour."""
+    """Return random squares in colour."""
     levels = np.random.default_rng(seed).integers(0, 256, (height // side + 1, width // side + 1, 3))
     return levels.repeat(side, 0).repeat(side, 1)[:height, :width].astype(np.float32)
 
@@ -179,7 +179,7 @@ def test_a_few_flat_patches_are_flat(side: int) -> None:
         picture = np.broadcast_to(colours[0], (side, side, 3)).copy()
         picture[:down, across:], picture[down:, :across], picture[down:, across:] = colours[1:]
         assert is_flat(bytes_of(picture))
-        # A half of the picture may be the ground of the rest, a quarter may not.
+        # Half of the picture may be the ground of the rest; a quarter may not.
         assert is_patchwork(bytes_of(picture)) is (down < side)
 
 
@@ -226,7 +226,7 @@ def test_a_thing_under_strong_compression_shows_something() -> None:
 
 
 def draw_lit_things(side: int, seed: int) -> npt.NDArray[np.float32]:
-    """A box and a ball under film grain, in light that changes across the picture, as in a small photograph."""
+    """Draw a box and a ball under film grain, in light that changes across the picture, as in a small photograph."""
     rng = np.random.default_rng(seed)
     down, across = np.mgrid[:side, :side] / side
     picture = np.stack([120 + 60 * across, 130 + 50 * down, 110 + 20 * across], axis=2)
@@ -246,7 +246,7 @@ def test_small_scenes_under_strong_compression_show_something(side: int, quality
 
 
 def draw_sprite(cells: int, margin: int, seed: int) -> Picture:
-    """Cells of 8 px in random strong colours on a light ground that is `margin` cells wide on every side."""
+    """Draw cells of 8 px in random strong colours on a light ground that is `margin` cells wide on every side."""
     sprite = np.full((cells, cells, 3), 235, np.uint8)
     inside = slice(margin, cells - margin)
     sprite[inside, inside] = np.random.default_rng(seed).integers(0, 256, (cells - 2 * margin,) * 2 + (3,))
@@ -262,7 +262,7 @@ def test_a_drawing_with_parts_on_a_grid_of_eight_pixels_shows_something(cells: i
 
 
 def test_a_drawing_on_a_grid_is_not_only_blocks_of_a_jpeg() -> None:
-    # Its cells differ as evenly as blocks of noise.
+    # The cells of a sprite differ as evenly as blocks of noise.
     pictures = [draw_sprite(16, 2, seed) for seed in range(8)]
     assert not any(map(is_only_blocks, pictures))
     assert sum(map(shows_something, pictures)) >= 4
@@ -273,7 +273,7 @@ def test_a_grid_is_seen_only_where_it_was_left() -> None:
     assert block_steps(bytes_of(plain.astype(np.float32))) < 1.1
     strong = jpeg(plain.astype(np.float32), 10)
     assert block_steps(strong) > VISIBLE_GRID
-    # A cut beside the grid moves its lines.
+    # A picture that is cropped beside the block grid has the grid's lines elsewhere.
     assert block_steps(np.ascontiguousarray(strong[3:, 5:])) < 1
     assert block_steps(strong[:15, :15]) == 0
 
@@ -343,7 +343,7 @@ def test_flat_patches_support_no_confidence_and_a_lit_scene_all_of_it() -> None:
 
 
 def draw_pattern(kind: str, height: int, width: int) -> Picture:
-    """A regular pattern of two colours, with a period of 20 px."""
+    """Draw a regular pattern of two colours, with a period of 20 px."""
     down, across = np.mgrid[:height, :width]
     match kind:
         case "squares":
@@ -377,7 +377,7 @@ def test_plain_margins_beside_a_pole_do_not_repeat_themselves(share: float) -> N
 
 
 def draw_wall(seed: int, variation: float) -> Picture:
-    """A wall of rows of bricks, whose tones differ by a standard deviation of grey levels."""
+    """Draw a wall of rows of bricks whose tones vary with this standard deviation, in grey levels."""
     rng, wall = np.random.default_rng(seed), np.full((480, 640, 3), 185, np.float32)
     for row, top in enumerate(range(0, 480, 24)):
         for left in range(-row % 2 * 36, 640, 72):
@@ -386,7 +386,7 @@ def draw_wall(seed: int, variation: float) -> Picture:
 
 
 def draw_fence(seed: int) -> Picture:
-    """A fence of equal slats in front of a sky and a field, seen from the front."""
+    """Draw a fence of equal slats in front of a sky and a field, seen from the front."""
     rng, height = np.random.default_rng(seed), np.linspace(0, 1, 480, dtype=np.float32)[:, None, None]
     view = (1 - height) * (150, 190, 230) + height * (90, 130, 60) + np.zeros((1, 640, 1))
     for left in range(5, 640, 32):

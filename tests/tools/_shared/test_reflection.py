@@ -76,7 +76,7 @@ def test_a_view_mirrored_twice_is_itself() -> None:
 @pytest.mark.system
 @pytest.mark.parametrize("longest", [320, 260])
 def test_points_of_a_mirror_image_lie_where_they_are_seen(longest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This also holds for pictures that are reduced before matching."""
+    """Points of a mirror image are where they are seen, also in pictures that are reduced before matching."""
     monkeypatch.setattr(view_matches, "MAX_SIDE_PX", longest)
     pixels = photograph(1)[:240, :320]
     views = view_of(pixels), view_of(np.ascontiguousarray(pixels[:, ::-1]))

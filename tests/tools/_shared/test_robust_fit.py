@@ -1,4 +1,4 @@
-"""Estimators that find no model give none, also where OpenCV raises an error."""
+"""Estimators that find no model return none, also if OpenCV raises an error."""
 
 import cv2
 import numpy as np

@@ -68,7 +68,8 @@ def test_similarity_compares_the_whole_picture_squeezed_to_a_square(
 
 
 def test_a_thing_at_the_side_of_a_wide_picture_counts(things_checkpoint: Checkpoints) -> None:
-    """The authors' centre crop of a 16:9 picture would not see its outer quarters."""
+    """A thing at the side of a wide picture counts; the authors' centre crop of a 16:9 picture would not see its outer
+    quarters."""
     import torch
     import transformers
 

@@ -51,7 +51,8 @@ def blink(case: Case, choices: tuple[str, ...]) -> Prompt:
 @pytest.mark.parametrize("is_turned", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.route}-{case.letter}")
 async def test_the_answer_to_the_question_as_it_is_worded(fakes: Any, case: Case, is_turned: bool) -> None:
-    """This also holds with the choices in reverse order: the words of a choice decide, not its position."""
+    """Every rule gives the right answer, also with the choices in reverse order: the words of a choice decide, not its
+    position."""
     choices = case.choices[::-1] if is_turned else case.choices
     request = blink(case, choices)
     ctx = fakes.context_of(request, findings=[Finding("", case.data, 0.7, "learned", "1")])
@@ -92,7 +93,7 @@ FREE = SEARCH.replace("searching for a sink in", "free-viewing of")
 async def test_where_people_look(
     fakes: Any, route: str, kind: Kind, text: str, findings: list[Any], expected: Any
 ) -> None:
-    """A tool output is given as the order of its boxes, or as its data."""
+    """Rules about gaze give the expected answer. A tool output is given as the order of its boxes, or as its data."""
     request = gaze(route, kind, text)
     values = [
         boxes_in_order(*finding) if isinstance(finding, list) else Finding("", finding, 0.5, "c", "1")

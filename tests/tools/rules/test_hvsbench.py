@@ -80,7 +80,7 @@ def test_a_box_around_a_fixation_lies_in_the_image(spots: list[tuple[float, floa
 
 @pytest.mark.system
 def test_generated_questions_are_answered_above_chance(tmp_path: Path) -> None:
-    """There are five questions per type.
+    """Generated questions, five per type, are answered above chance.
 
     `least` has, for each type, the required number of right answers and the number that a guess gets.
     """

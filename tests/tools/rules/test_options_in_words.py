@@ -69,7 +69,7 @@ async def test_an_abstention_says_why(
     findings: tuple[dict[str, Any] | None, ...],
     notes: tuple[tuple[str, str], ...],
 ) -> None:
-    """An output is given as its data; null stands for a tool without weights."""
+    """An abstention states its reason. An output is given as its data; null stands for a tool without weights."""
     item = prompt(*question)
     values = [ABSENT if data is None else Finding("", data, 0.7, "learned", "1") for data in findings]
     ctx = fakes.context_of(item, findings=values)

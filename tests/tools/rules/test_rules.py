@@ -31,7 +31,7 @@ def prompt(route: str, kind: Kind = Kind.CHOICE) -> Prompt:
 
 @pytest.fixture
 def rule_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Make this the rule for the route "mine"; if tools from outside are named, the rule belongs to them."""
+    """Function that installs a rule for the route "mine". If tools from outside are named, the rule belongs to them."""
 
     def install_rule(answered: Callable[[Prompt, Any], Awaitable[SpecialistAnswer | None]], *outside: str) -> None:
         rule: Rule = RuleInWords(answered, ("depth", "ocr"))

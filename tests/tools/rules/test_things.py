@@ -96,7 +96,8 @@ async def test_what_rests_on_another_tools_weights_is_learned_with_them(
 
 
 async def test_depth_is_asked_at_what_was_detected(service: Callable[..., CachedTools], things_checkpoint: Checkpoints):
-    """The full chain: boxes of the detection tool, the depth tool at both middles, then the relation."""
+    """The full chain: the detection tool finds boxes, the depth tool measures their middles, and the relation
+    follows."""
     shared = service(weights={"detection": str(things_checkpoint("rf_detr"))}, unchecked=True)
     pixels = scene()
     refs = [ImageRef("img:1", shared.store.put_pixels(pixels))]
@@ -104,7 +105,7 @@ async def test_depth_is_asked_at_what_was_detected(service: Callable[..., Cached
     args = {"subject": "person", "reference": "person"}
     behind_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "behind"}), refs)
     assert behind_finding.data["degree_0_1"] is not None
-    # Relation, detection, depth and the marks that depth removes.
+    # Four outputs were computed: relation, detection, depth and the marks that depth removes.
     assert shared.computed == 4
     beside_finding = await shared.call(tool, tool.args.model_validate({**args, "relation": "next to"}), refs)
     assert shared.computed == 5

@@ -1,4 +1,4 @@
-"""The rule for questions of any file: the request is read from the text, the kind, the choices and the images.
+"""The rule for questions from any file: text, kind, choices and number of images determine what is asked.
 
     hybrid run FILE --solver specialist --weights detection=DIR_OR_ID
 
@@ -88,5 +88,5 @@ BY_TEXT: Final = RuleByText(
     name_of,
 )
 
-# By route.
+# Rules by route.
 RULES: Mapping[str, Rule] = {"by_text": BY_TEXT}

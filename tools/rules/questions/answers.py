@@ -70,7 +70,7 @@ async def places_of(prompt: Prompt, ctx: RuleContext, entities: Sequence[Thing])
 async def search(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> tuple[list[Detection], Finding]:
     """Detect named objects, in pixels of the image; return them and the last output that found any, else the first.
 
-    Raises `Abstained` if detection does not know each name.
+    Raises `Abstained` if detection does not know one of the names.
     """
     image, unique_names = image_names(prompt)[0], list(dict.fromkeys(names))
     finding = await detected(ctx, image, unique_names)
@@ -249,7 +249,8 @@ async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleC
             (part.x, [p.x for p in parts], x),
             (part.y, [p.y for p in parts], y),
         ):
-            # If all other parts are left and right, "middle" says nothing about up and down.
+            # An axis counts only if a part is low or high on it. If the parts are left, middle and right, "middle" says
+            # nothing about up and down.
             if option_third is not None and any(third in ("low", "high") for third in thirds):
                 verdicts.append(None if actual_third is None else option_third == actual_third)
         fits.append(False if False in verdicts else None if None in verdicts or not verdicts else True)
@@ -261,7 +262,7 @@ async def answer_position(question: PositionQuestion, prompt: Prompt, ctx: RuleC
 
 
 def _third(thirds: Sequence[Third | None], share: float) -> Third | None:
-    """Return the third of a side that contains a position, among the named ones; None near a border."""
+    """Return which of the named thirds of a side contains a position; None near a border."""
     borders = (1 / 3, 2 / 3) if "middle" in thirds else (0.5, 0.5)
     if min(abs(share - border) for border in borders) < EDGE:
         return None

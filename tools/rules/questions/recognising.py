@@ -150,7 +150,7 @@ _WORD: Final = r"(?P<word>colou?r|material|shape|pattern)"
 
 
 def recognise_question(prompt: Prompt) -> RecognisedQuestion | Unclear:
-    """Recognise what a prompt asks; with several images it is unclear which one is meant."""
+    """Recognise what a prompt asks; with several images, it is unclear which image is meant."""
     if len(prompt.images) != 1:
         return Unclear(f"it shows {len(prompt.images) or 'no'} images, and these rules look at one")
     sentence = sentence_of(prompt)

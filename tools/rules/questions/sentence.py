@@ -1,4 +1,4 @@
-"""Extract the sentence that asks from a prompt's text, without its options and requests for a form of reply.
+"""Extract the question from a prompt's text, without its options and requests for a form of reply.
 
     sentence_of(prompt)      # "How many cars are there", or an `Unclear`
 
@@ -54,7 +54,7 @@ class Unclear(NamedTuple):
 
 
 def sentence_of(prompt: Prompt) -> str | Unclear:
-    """Return the sentence that asks, without its question mark and without irrelevant prefaces."""
+    """Return the sentence with the question, without its question mark and without irrelevant prefaces."""
     text = prompt.text
     # Remove the options that the prompt also has as choices.
     for letter, choice in zip(LETTERS, prompt.choices, strict=False):

@@ -66,7 +66,7 @@ def relation_in(words: str) -> RelationName | None:
 
 
 def relations_in(choices: Sequence[str], subject: Thing, reference: Thing) -> tuple[RelationName, ...] | None:
-    """Return the relation that each choice states, in words or a sentence about the objects; None if any fails."""
+    """Return the relation that each choice states, in words or a sentence; None if one states none, or two the same."""
     relations = [_stated_relation(choice.strip(" ."), subject, reference) for choice in choices]
     distinct = tuple(relation for relation in relations if relation is not None)
     return distinct if len(set(distinct)) == len(choices) > 1 else None

@@ -1,4 +1,4 @@
-"""BLINK: questions from its parquet files, errors of invalid ones, and the official and the strict verdict."""
+"""BLINK: questions from its parquet files, errors for invalid questions, and the official and the strict verdict."""
 
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,8 @@ def test_the_official_parse_finds_offered_letters_in_a_sentence(text: str, choic
     if result is not None and text.strip("()") not in "ABCDE":
         assert result in "ABCD"[:choices]
         assert f"({result})" in text.split()
-    # A bare letter is the answer even if it was not offered: the authors compare it with the right one, so it is wrong.
+    # A bare letter is the answer even if it was not offered: the authors compare it with the right letter, so the reply
+    # is wrong.
     if result is not None and result not in "ABCD"[:choices]:
         assert text in (result, f"({result})")
 

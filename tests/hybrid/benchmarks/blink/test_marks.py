@@ -1,4 +1,4 @@
-"""Redrawing BLINK's points: they are erased and drawn in the requested style and height, or this is not possible."""
+"""Redrawing BLINK's points: they are erased and drawn in the requested style and height, or an error says why not."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_radius_and_colour_are_those_asked_for(radius: int, color: str) -> None:
     rgb = RGB["grey" if color == "gray" else color]  # type: ignore[index]
     for mark in selected.marks:
         x, y = round(mark.x), round(mark.y)
-        # The line's outermost pixel on each side, and the next one outside, which the ring does not change.
+        # On each side, the ring changes the outermost pixel of its line, but not the next pixel outside.
         assert tuple(second[y, x + radius]) == tuple(second[y, x - radius]) == tuple(second[y + radius, x]) == rgb
         assert np.array_equal(second[y, x + radius + 1], selected.pixels[y, x + radius + 1])
 

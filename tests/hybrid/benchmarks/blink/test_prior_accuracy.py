@@ -9,7 +9,7 @@ import pytest
 from hybrid.benchmarks.blink import BENCHMARK
 from hybrid.scoring.published import published
 
-# The models that the card lists.
+# The models over whose printed cells the card's accuracies are averaged.
 ASKED_THROUGH_AN_API = ("GPT-4V", "GPT-4 Turbo", "GPT-4o", "Gemini Pro", "Claude 3 OPUS")
 
 

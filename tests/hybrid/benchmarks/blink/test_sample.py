@@ -19,7 +19,7 @@ IMAGES = {"Jigsaw": 3, "Multi-view_Reasoning": 2, "Visual_Correspondence": 2}
 CHOICES = stored(__file__, "CHOICES")
 
 
-# A row that several tests use.
+# Cached, because several tests use the same row.
 once = cache(row)
 
 

@@ -1,4 +1,4 @@
-"""MultiMatch compared with the package, and cases in which the package gives no value."""
+"""MultiMatch compared with the package multimatch_gaze, and cases in which the package gives no value."""
 
 import math
 
@@ -58,7 +58,7 @@ def test_values_by_hand() -> None:
     assert values["shape"] == pytest.approx(1 - 50 / 200)
     assert values["direction"] == pytest.approx(0.5)
     assert values["length"] == pytest.approx(1 - 10 / 100)
-    # The alignment is the diagonal: starts are 0 and 50 apart, median 25.
+    # The alignment is the diagonal: the starts of the saccades are 0 and 50 px apart, so the median is 25 px.
     assert values["position"] == pytest.approx(1 - 25 / 100)
     assert values["duration"] == 1.0
 

@@ -72,7 +72,7 @@ def can_read(read: Callable[..., object], text: str) -> bool:
 @pytest.mark.parametrize(*cases(__file__, "test_a_long_text_is_read_in_bounded_time"))
 @pytest.mark.parametrize(("prefix", "after"), [("[", "x"), pytest.param("", "", marks=pytest.mark.slow)])
 def test_a_long_text_is_read_in_bounded_time(prefix: str, after: str, unit: str) -> None:
-    """A pattern that takes quadratic time would need minutes for each text."""
+    """Long texts are read in bounded time; a pattern that takes quadratic time would need minutes for each text."""
     text = prefix + unit * (50_000 // len(unit)) + after
     for read in (
         options,

@@ -47,7 +47,7 @@ def read(folder: Path, store: ImageStore, **settings: str) -> tuple[Question, ..
 
 
 def copy(folder: Path, to: Path, change: Callable[[dict[str, Any]], None], name: str = "all_questions.json") -> Path:
-    """Return the data with every row of one file changed by `change`."""
+    """Copy the data to `to` and apply `change` to every row of one file; return `to`."""
     for path in folder.rglob("*"):
         if path.is_file():
             target = to / path.relative_to(folder)

@@ -1,4 +1,5 @@
-"""The paper's Tables 2, 3 and 5 from the published predictions; every cell that differs is named with our value."""
+"""The paper's Tables 2, 3 and 5 from the published predictions; every cell that differs is listed with hybrid's
+value."""
 
 import json
 import re
@@ -27,7 +28,8 @@ pytestmark = pytest.mark.shared_data
 FILES = {"GPT-4o": "GPT4o", "LLaVA-1.5 (7B)": "llava_v1.5_7b", "InstructBLIP (7B)": "instructblip_7b"}
 
 
-# Cells of InstructBLIP, whose published outputs are not those of the paper's run; in percent, by our rule.
+# Values in percent that hybrid computes for cells of InstructBLIP. Its published outputs are not those of the paper's
+# run.
 DIFFERENT = {tuple(key): value for *key, value in cases(__file__, "DIFFERENT")[1]}
 
 
@@ -40,7 +42,8 @@ def percent(folder: Path, name: str) -> dict[str, tuple[float, int]]:
 
 
 def ours(folder: Path, cell: Published) -> tuple[float, int]:
-    """Return our value for a cell; the row's note states whether "Vanilla" is the single run or the first rotation."""
+    """Return hybrid's value for a cell. The row's note states whether "Vanilla" is the single run or the first
+    rotation."""
     rotated = cell.metric.startswith("circular") or "first rotation" in cell.note
     return percent(folder, f"mcq_{FILES[cell.who]}" if rotated else FILES[cell.who])[cell.metric]
 
@@ -62,7 +65,7 @@ def test_a_cell_is_the_papers_or_the_named_one(shared_data: Path, table: str, wh
     by_metric = {cell.metric: ours(shared_data / "mvp_bench", cell) for cell in printed}
     assert {name: n for name, (_, n) in by_metric.items()} == {cell.metric: int(cell.n) for cell in printed}
     mapping = {cell.metric: DIFFERENT.get(key(cell), cell.value) for cell in printed}
-    # In percent; the paper sometimes rounds up (75.4348 is printed as 75.44).
+    # Values are in percent, with a tolerance because the paper sometimes rounds up (75.4348 is printed as 75.44).
     assert {name: value for name, (value, _) in by_metric.items()} == pytest.approx(mapping, abs=0.0099)
 
 

@@ -173,7 +173,8 @@ def sampled(name: str, folder: Path) -> Iterator[Question]:
 
 
 def test_generated_questions_of_vstar_know_their_places(tmp_path: Path) -> None:
-    """As in the data, boxes are in a JSON file beside the picture: left, top, width and height."""
+    """Generated V* questions have boxes that are read from a JSON file beside the picture, as in the data (left, top,
+    width and height)."""
     samples = list(sampled("vstar", tmp_path))
     counts = {question.task: len(question.evidence) for question in samples}
     assert counts == {"direct_attributes": 1, "relative_position": 2}

@@ -56,7 +56,7 @@ def test_any_yaml_is_a_mapping_or_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.yaml"
     path.write_bytes(text.encode(errors="replace"))
     for read in (layout_of, recipe_of):
-        # Every other error fails the test.
+        # Only `UsageError` may be raised; every other error fails the test.
         with contextlib.suppress(UsageError):
             read(path)
 

@@ -1,4 +1,4 @@
-"""Files of questions with every file suffix and every form of an image: rows stay in order, and tasks separate."""
+"""Files of questions with every file suffix and every form of an image: rows stay in order, and tasks stay separate."""
 
 import json
 from typing import Any

@@ -36,7 +36,7 @@ RECIPE = stored(__file__, "RECIPE")
 
 
 FILES = ("{split}.tsv", "{split}.csv", "{split}.jsonl", "a/*.parquet")
-# Kinds of tables with the forms of their column of right answers.
+# Pairs of a kind of table and a form of its column of right answers.
 WRITTEN = [*itertools.product(FILES, ("letter", "index0")), (FILES[0], "text"), (FILES[0], "index1")]
 
 

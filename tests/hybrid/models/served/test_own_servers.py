@@ -34,7 +34,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 @pytest.fixture
 def blink(tmp_path: Path, fakes: Any) -> tuple[str, ...]:
-    """Return a run of the MLLM alone on six questions."""
+    """Return the words of a run of the MLLM alone on six questions."""
     data = fakes.blink_folder(tmp_path / "blink")
     return ("run", "blink", "--data", str(data), "--model", "vllm:tiny", "--solver", "mllm", "--out", "run")
 
@@ -84,7 +84,7 @@ def test_a_server_that_does_not_start_is_named_with_its_last_lines(command: Comm
 
 
 def test_a_server_that_ends_costs_no_finished_answer(command: Command, blink: tuple[str, ...]) -> None:
-    # One request at a time: the server's end would also cut off a reply that it is about to send.
+    # Send one request at a time: the end of the server would also cut off another reply that it is about to send.
     more = ("--allow", "blind", "--concurrency", "1", "--model-arg", "retries=0")
     result = command(*blink, *more, "--server-arg", "ends=5", code=3)
     stop = next(line for line in result.err.splitlines() if line.startswith("stopped with"))
@@ -139,7 +139,7 @@ def test_a_server_and_its_watcher_ignore_the_signals_of_a_terminal() -> None:
 
 
 def test_a_forked_child_does_not_keep_the_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server ends with the program, even if a forked child goes on."""
+    """The server ends with the program, even if a forked child continues to run."""
     monkeypatch.setenv("HYBRID_VLLM", str(write_program(tmp_path)))
     from hybrid.models.served.commands import command_of
 

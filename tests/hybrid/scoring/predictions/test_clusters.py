@@ -33,7 +33,7 @@ def command(*words: object) -> None:
 
 @pytest.fixture(scope="module")
 def make_run(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Path]]:
-    """Return, for a limit, the table of the questions and a run on it; each run is made once."""
+    """Function that returns the table of questions and a run with this limit on them; each run is made once."""
     folder = tmp_path_factory.mktemp("shared")
     for place in range(PICTURES):
         Image.fromarray(np.full((8, 8, 3), 40 * place + 20, np.uint8)).save(folder / f"p{place}.png")
@@ -94,7 +94,7 @@ def test_an_export_that_is_read_back_has_the_intervals_of_its_run(
 
 
 def without_clusters(sheet: Path) -> Path:
-    """Return the sheet as another harness would have written it, without our columns."""
+    """Return the sheet as another harness would have written it, without hybrid's own columns."""
     with sheet.open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     with (bare := sheet.with_name("bare.tsv")).open("w", newline="") as file:
@@ -138,7 +138,8 @@ def test_a_picture_that_is_not_there_costs_no_prediction_and_is_counted(make_run
 def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
     make_run: Any, order: int, tmp_path: Path
 ) -> None:
-    """A run of six questions knows of two that share a picture with questions outside of the run."""
+    """A run of three questions about three pictures gets the clusters of the full run, in which other questions share
+    these pictures."""
     _, run = make_run()
     _, few = make_run(3)
     paths = [run, few][::order]
@@ -151,7 +152,7 @@ def test_solvers_of_a_comparison_have_the_clusters_that_one_of_them_knows(
         for row in compare_paths(paths, only=["differences"]).results
         if row.quantity == "difference" and not row.group and row.metric == "accuracy_macro"
     ]
-    # The answers are the same ones, tested over the three pictures.
+    # Both runs have the same answers to the three questions, so the difference, tested over three pictures, is 0.
     assert (row.value, row.p) == (0, 1)
     assert row.low is not None
     assert align_clusters((first, second)) == (first, second)

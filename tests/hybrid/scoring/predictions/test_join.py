@@ -39,7 +39,7 @@ def puzzles(answers: str, first: int = 1) -> list[Question]:
 
 
 def rows(answers: str, task: str = "Jigsaw", **changes: Any) -> list[PredictedRow]:
-    """Return rows with an index from any start, in the order of the answers."""
+    """Return rows in the order of the answers, with an index that starts at 41."""
     return [
         PredictedRow(f"line {n}", f"reply {n}", task=task, index=40 + n, text="Which?", answer=answer, **changes)
         for n, answer in enumerate(answers, 1)
@@ -105,7 +105,7 @@ def sheet(path: Path, lines: Sequence[dict[str, Any]]) -> Path:
 
 
 def relation(number: int, reply: str, **changes: Any) -> dict[str, Any]:
-    """Return a line about a question of the test data, which alternates between (A) and (B)."""
+    """Return a line about a question of the test data, whose right answer alternates between (A) and (B)."""
     text = f"Is the cat {number} on the mat?"
     facts = {"index": 100 + number, "question": text, "A": "yes", "B": "no", "answer": "A" if number % 2 else "B"}
     return {**facts, "category": "Spatial_Relation", "prediction": reply, **changes}
@@ -174,7 +174,8 @@ def test_a_sample_log_has_their_letter_and_the_text(tmp_path: Path, fakes: Any, 
 @pytest.mark.system
 @pytest.mark.shared_data
 def test_the_order_of_whole_tasks_finds_the_published_questions(shared_data: Path, tmp_path: Path) -> None:
-    """A sheet has all 150 puzzles, whose questions read alike; half of the puzzles are available."""
+    """The order of a whole task identifies its questions: a sheet has all 150 puzzles, whose texts are the same, and
+    half of the puzzles are available."""
     saved = json.loads((shared_data / "blink_outputs" / "GPT4o" / "Jigsaw.json").read_text())["val"]
     saved.sort(key=lambda row: int(row["idx"].rsplit("_", 1)[1]))
     lines = [

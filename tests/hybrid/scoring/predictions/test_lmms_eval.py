@@ -12,7 +12,7 @@ from tests.tables import cases
 
 
 def sample(doc_id: Any = 0, reply: str = "A", target: str = "(A)", **changes: Any) -> dict[str, Any]:
-    """Return a line as the tool writes it for BLINK: without the row, with the metric's own entry."""
+    """Return a line as lmms-eval writes it for BLINK: without the data row, and with the metric's own entry."""
     identity = f"val_Jigsaw_{doc_id + 1}" if isinstance(doc_id, int) else "val_Jigsaw_1"
     entry = {
         "id": identity,

@@ -103,7 +103,8 @@ def test_a_reply_that_became_a_formula_is_read_as_its_text(tmp_path: Path) -> No
 
 
 def test_control_characters_that_a_workbook_encodes_come_back(tmp_path: Path) -> None:
-    """xlsxwriter, which VLMEvalKit writes with, encodes a carriage return as `_x000D_`."""
+    """Encoded control characters are decoded: xlsxwriter, with which VLMEvalKit writes workbooks, encodes a carriage
+    return as `_x000D_`."""
     replies = ["B_x000D_\nbecause it is nearer", "_x000b_A", "the name _x_ and _x0041_"]
     parsed = read(xlsx(tmp_path / "a.xlsx", [line(number, reply) for number, reply in enumerate(replies)]))
     assert parsed is not None
@@ -160,7 +161,7 @@ def test_an_encrypted_workbook_is_one_line(tmp_path: Path) -> None:
     path = xlsx(tmp_path / "a.xlsx", [{"index": 0, "question": "q", "prediction": "A"}])
     data = path.read_bytes()
     for header, offset in ((b"PK\x03\x04", 2), (b"PK\x01\x02", 4)):
-        # The flag comes after the versions of the format.
+        # The flags follow the version fields of a zip header; their lowest bit marks an encrypted file.
         pattern = re.escape(header) + b"." * offset + b"."
         data = re.sub(pattern, lambda result: result[0][:-1] + b"\x01", data, flags=re.DOTALL)
     path.write_bytes(data)

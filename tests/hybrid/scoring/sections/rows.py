@@ -6,7 +6,7 @@ from hybrid.scoring.result import Result
 
 
 def by_quantity(rows: Sequence[Result], group: str = "", **fields: str) -> dict[str, Result]:
-    """Return the rows of one group by quantity; only those with the given fields."""
+    """Return the rows of one group that have the given fields, by quantity."""
     return {
         row.quantity: row
         for row in rows

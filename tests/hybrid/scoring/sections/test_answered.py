@@ -1,4 +1,5 @@
-"""The parts of a difference by which solver answered, and a specialist's questions, recomputed from letters."""
+"""The parts of a difference by which of the two solvers answered, and the questions that a specialist answers. Both are
+recomputed from letters."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -100,7 +101,7 @@ def test_parts_are_not_tested_where_questions_failed() -> None:
 
 @pytest.mark.parametrize("name", ["a", "specialist"])
 def test_a_part_without_the_metric_of_the_whole_has_no_row(name: str) -> None:
-    # No group of four rotations is answered by both, although the first rotation of each is.
+    # No group of four rotations is answered by both solvers, although the first rotation of each group is.
     words = {name: "rarr" * 20, "controller": "rrrr" * 19 + "rrrw"}
     section = rows(compare([on_mvp(solver, word, rotations=True) for solver, word in words.items()]))
     assert {(row.metric, row.group) for row in section} == {("circular.single", "")}
@@ -117,7 +118,8 @@ def test_where_a_specialist_answers_the_other_may_not(synthetic_runs: Any, tmp_p
     synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": word} for name, word in letters.items()})
     section = rows(compare([scored.under("guess") for scored in compare_paths([tmp_path / "run"]).solvers]))
     answered = by_quantity(section, SPOKEN)
-    # Of 24 questions, 14 are answered by both: 10 right for the specialist, 14 for the model. A guess is half right.
+    # The specialist answers 24 questions and is right on 10. The model answers 14 of the 24, all right; each of the
+    # other 10 counts as a guess, which is half right.
     assert answered["difference"].value == pytest.approx((14 + 5 - 10) / 24)
     assert answered[BETTER].value == pytest.approx(4 / 24)
     assert answered[ANSWERING].value == pytest.approx(5 / 24)

@@ -22,7 +22,8 @@ def claim(value: Any) -> Step:
 
 
 def compare_letters(folder: Path, synthetic_runs: Any, letters: dict[str, str], calls: str, claims: Any) -> Comparison:
-    """Return a comparison on Jigsaw; `calls`: `c` is a call, `x` a fault; `claims` are the specialist's confidences."""
+    """Return a comparison on Jigsaw. In `calls`, `c` is a call and `x` a call that failed; `claims` are the
+    specialist's confidences."""
 
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
         place = int(question.id.rsplit("_", 1)[1]) - 1
@@ -47,7 +48,7 @@ def test_shares_where_called_are_those_of_the_letters(seed: int, tmp_path: Path,
     rng = random.Random(seed)
     letters = {name: "".join(rng.choices("rwaf", (5, 3, 2, 1), k=40)) for name in ("controller", "specialist")}
     calls = "".join(rng.choices("cx-", k=40))
-    # A later step of a question replaces an earlier one; None is no confidence.
+    # A later step of a question replaces an earlier one; None means no confidence.
     claims = [[rng.random(), rng.choice([None, 0.0, 0.25, 1.0])] for _ in range(40)]
     comparison = compare_letters(tmp_path / "run", synthetic_runs, letters, calls, claims)
     section = tuple(SECTION.rows(comparison))

@@ -33,7 +33,7 @@ from hybrid.scoring.sections.decomposition import (
 
 
 def values(questions: Sequence[ToolQuestion], combine: Combine) -> dict[str, float]:
-    """Return the numbers that are defined."""
+    """Decompose the gain; return the parts that are defined."""
     return {name: value.value for name, value in decompose(questions, combine).items() if value.value is not None}
 
 
@@ -78,7 +78,7 @@ def test_a_repetition_that_equals_the_first_changes_no_number(
 
 
 def tool_question(number: int, alone: float, with_tools: float, *tools: str, **more: Any) -> ToolQuestion:
-    """Return a question: numbers 1 to 3 are of task x, the others of task y."""
+    """Return a question; the numbers 1 to 3 belong to task x, the others to task y."""
     return ToolQuestion(str(number), "x" if number <= 3 else "y", f"c{number}", alone, with_tools, tools, **more)
 
 
@@ -212,11 +212,12 @@ def test_the_rows_of_repetitions_with_calls_faults_and_lines_that_are_gone(
     section = list(rows(comparison))
     assert {(row.a, row.b, row.none) for row in section} == {("mllm", "controller", "wrong")}
     assert None not in {row.value for row in section}
-    # Jigsaw 1 to 7, 10 and 11, and the two of Counting; of Jigsaw 7 and 10 the second repetition does not count.
+    # Eleven questions count: Jigsaw 1 to 7, 10 and 11, and both of Counting. For Jigsaw 7 and 10 the second repetition
+    # does not count.
     jigsaw = dict(zip(ALL_PARTS, (1 + 0.5, 0.5 + 1, 0.5, 1, 1, 0.5), strict=True))
     expected = {("Jigsaw", "", part): total / 9 for part, total in jigsaw.items()}
     expected |= {("Counting", "", part): 0.5 * (part == PARTS[1]) for part in PARTS}
-    # Over all: means over the two tasks.
+    # The values over all questions are means over the two tasks.
     over_all = {part: (total / 9 + 0.5 * (part == PARTS[1])) / 2 for part, total in jigsaw.items()}
     expected |= {("", "", part): value for part, value in over_all.items()}
     # Jigsaw 1 gains with jigsaw, and 3 and 6 change with crop in one repetition.

@@ -141,7 +141,7 @@ def test_predictions_pair_by_what_both_sides_know() -> None:
     other = {n: replace(q, target="(B)") for n, q in bare.questions.items()}  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="saved: blink val, predictions without their questions"):
         compare([solver("one", FIRST), replace(bare, questions=other)])
-    # A harness keeps a part of the text.
+    # Simulate a harness that keeps only a part of a question's text.
     parts = {n: replace(q, text="Which of them?") for n, q in solver("one", FIRST).questions.items()}  # type: ignore[arg-type]
     by_question = {n: replace(q, text=" which\nof") for n, q in bare.questions.items()}  # type: ignore[arg-type]
     values = [replace(solver("one", FIRST), questions=parts), replace(bare, questions=by_question)]

@@ -1,4 +1,5 @@
-"""The sentence about the parts of a gain depends on which of gain, presence and content are significant after Holm."""
+"""The sentence about the parts of a gain: it depends on whether the gain, the effect of offering tools and that of tool
+output are significant after Holm."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     comparison = compare_paths([tmp_path / "real", tmp_path / "blank"]).comparison
     rows = tuple(SECTION.rows(comparison))
     assert {row.group for row in rows} == {"", "Counting", "Jigsaw"}
-    # For a single task, the interval is -9 to +9.
+    # The interval of a single task would be -9 to +9.
     assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)
 
 
@@ -122,7 +123,7 @@ SHOWN_SHUFFLED = {"controller": {"Counting": "r" * 2 + "w" * 18, "Jigsaw": "r" *
 
 
 def compare_controls(folder: Path, synthetic_runs: Any, **facts: Any) -> Comparison:
-    """Return the comparison of a run, one with blank tools and one with shuffled tools."""
+    """Return the comparison of a run with real tools, one with blank tools and one with shuffled tools."""
     real = facts.get("real", SOLVED)
     synthetic_runs.from_letters(folder / "real", real, **({"costing": facts["cost"]} if "cost" in facts else {}))
     synthetic_runs.from_letters(folder / "blank", facts.get("blank", SHOWN_BLANK), "blank")

@@ -1,4 +1,4 @@
-"""The room above the model alone, and whether a gain within it could be detected."""
+"""The headroom above the accuracy of the model alone, and whether a gain within it could be detected."""
 
 from pathlib import Path
 from typing import Any

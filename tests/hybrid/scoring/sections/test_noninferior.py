@@ -21,7 +21,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def score_letters(run: RunFolder, name: str, message: str) -> Scored:
-    """Return a solver with the letters of that word, a third for each task."""
+    """Return a solver with these letters; each of the three tasks has every third letter."""
     tasks = ("Jigsaw", "Relative_Depth", "Counting")
     letters = {task: message[place::3] for place, task in enumerate(tasks)}
     return solver_of(name, letters, unanswered="wrong", folder=run, model="openai:m")

@@ -22,7 +22,8 @@ Request = list[Question]
 
 
 def draw_solvers(seed: int) -> tuple[Request, dict[str, DrawnSolver]]:
-    """Questions, some without a call, some about a shared picture, some answered by the MLLM alone."""
+    """Draw questions, some without a call and some about a shared picture, with the answers of the controller and the
+    MLLM alone."""
     rng = np.random.default_rng(seed)
     size = int(rng.integers(8, 17))
     request = annotated_questions(rng, size, int(rng.integers(0, 2)) * size // 2)
@@ -115,7 +116,8 @@ CORNER, MIDDLE = Box(0, 0, 100, 100), Box(450, 350, 550, 450)
 
 
 def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
-    """Of 80 questions, 40 have their place in the corner and 40 in the middle; all calls hit their own place.
+    """The chance of two tasks is sampled from calls of both: of 80 questions, 40 have their annotated place in the
+    corner and 40 in the middle, and all calls hit their own place.
 
     Of the 79 other questions, 39 have the same place. Fifty evenly spaced ones contain 24 to 26 of these; the first
     fifty would contain 39 or 40 of the first task.
@@ -136,7 +138,8 @@ def test_the_chance_of_two_tasks_takes_calls_of_both(tmp_path: Path) -> None:
 
 
 def test_the_chance_of_two_pictures_counts_looks_at_the_same_one(tmp_path: Path) -> None:
-    """All calls look at the corner of picture 1; of 4 questions, two have their place there and two in picture 2."""
+    """The chance of covering a place counts only calls on the same picture: all calls look at the corner of picture 1,
+    and of 4 questions, two have their place there and two in picture 2."""
     second = StoredImage("f" * 64, 1000, 800, "image/png")
     request = [
         replace(question, images=(*question.images, second), evidence=(AnnotatedPlace(CORNER, 1 + place // 2),))
@@ -188,7 +191,7 @@ def test_each_question_is_compared_with_fifty_calls_at_most(monkeypatch: pytest.
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A run of 100 questions with 60 looks at the place, and only these help."""
+    """A run of 100 questions: on 60 the calls look at the annotated place, and only these calls help."""
     rng = np.random.default_rng(5)
     request = annotated_questions(rng, 100)
     is_at_place = np.arange(100) < 60

@@ -114,8 +114,8 @@ def test_a_model_that_answers_nothing_is_no_setting_without_tools(tmp_path: Path
 @pytest.mark.parametrize(
     ("messages", "rounded"),
     [
-        # First: right in half of the runs with tools and never without. Second: always right with tools, a guess
-        # without.
+        # In the first row, every second question is right in half of the runs with tools and never without. In the
+        # second row, every second question is always right with tools, and a guess without.
         ({"controller": "rr" * 10, "controller@2": "rw" * 10, "mllm": "rw" * 10}, 10),
         ({"controller": "rr" * 10, "mllm": "ru" * 10}, 15),
     ],
@@ -156,7 +156,8 @@ def test_luck_is_of_repetitions_of_the_plain_setting_wherever_it_stands(tmp_path
     assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
     assert rows["tool-only solved"].ids == ("val_Jigsaw_3",)
     assert rows["tool-only lost"].ids == ("val_Jigsaw_2", "val_Jigsaw_4", "val_Jigsaw_6")
-    # Each repetition solves one question that no other setting solves; from text two are solved.
+    # Each repetition of `mllm` solves one question that no other setting without tools solves; `text_only` solves two
+    # such questions.
     assert (rows["by luck"].value, rows["lost by luck"].value) == (1, 3)
     assert "repeats=3" not in rows["tool-only solved"].note, "repetitions measure it"
 

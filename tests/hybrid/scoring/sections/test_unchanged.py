@@ -37,7 +37,7 @@ def costing(calls: str, usd: float | None = 0.001) -> Costing:
 
 
 def content_of(run: RunFolder) -> dict[str, Any]:
-    """Return the content of the manifest, to be written again."""
+    """Return the manifest without its format and seal, to be written again."""
     return {name: value for name, value in run.manifest.items() if name not in ("format", "seal")}
 
 
