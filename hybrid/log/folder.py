@@ -12,8 +12,9 @@ import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from hybrid.core.errors import DataError, UsageError
 from hybrid.core.files import write_atomic, write_redacted, writing
@@ -34,6 +35,19 @@ SCORES = "scores.jsonl"
 SCORES_BASIS = "scores.json"
 LOCK = ".lock"
 LOG = "log.txt"
+SERVER_LOG = "server.log"
+# The folder in which servers that the current run starts write their logs; None outside a run.
+SERVER_LOGS: Final[ContextVar[Path | None]] = ContextVar("SERVER_LOGS", default=None)
+
+
+@contextmanager
+def server_logs_in(folder: Path) -> Iterator[None]:
+    """Return a context manager: servers that start inside it write their logs into this folder."""
+    token = SERVER_LOGS.set(folder)
+    try:
+        yield
+    finally:
+        SERVER_LOGS.reset(token)
 
 
 def read_lines(path: Path, kind: Any) -> Iterator[Any]:

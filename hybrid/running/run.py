@@ -24,12 +24,11 @@ from hybrid.core.types import Question
 from hybrid.display import notes
 from hybrid.display.terminal import how_many
 from hybrid.log.attempts import Recorder, Unfinished
-from hybrid.log.folder import LOG, attempts_of
+from hybrid.log.folder import LOG, attempts_of, server_logs_in
 from hybrid.models.base import ChatModel, ModelRefused
 from hybrid.models.batching.client import batches_of
 from hybrid.models.open_requests import requests_out
 from hybrid.models.remembered import remembering
-from hybrid.models.served.logs import server_logs_in
 from hybrid.plugins.registry import plugin
 from hybrid.running.batching import expected_usd, in_batches, refuse_unbatched
 from hybrid.running.before_asking import ask_before

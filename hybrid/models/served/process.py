@@ -26,9 +26,9 @@ from weakref import WeakKeyDictionary
 from hybrid.core.images import home
 from hybrid.core.secrets import redact
 from hybrid.display.notes import loads, tell
+from hybrid.log.folder import SERVER_LOG, SERVER_LOGS
 from hybrid.models.base import ModelRefused
 from hybrid.models.served.commands import KINDS, ServerCommand
-from hybrid.models.served.logs import LOG_FOLDER, SERVER_LOG
 
 # Seconds to wait until a server is ready: a download of weights or a slow disk may take this long.
 START_S: Final = 3600.0
@@ -143,7 +143,7 @@ class OwnServer:
         tell(f"note: {self.command.name}: ready after {time.monotonic() - started_at:.0f} s")
 
     def _launch(self) -> None:
-        folder = LOG_FOLDER.get() or home() / "servers"
+        folder = SERVER_LOGS.get() or home() / "servers"
         self.log = folder / SERVER_LOG
         words = self.command.words(self.port)
         title = KINDS[self.command.kind].title

@@ -125,7 +125,7 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` shows the usage"),
         (
             ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw", "--limit", "1"),
-            "directory absent not found; a repository of",
+            "--model hf:absent: directory absent not found; a repository of the hub",
         ),
         (
             ("run", "blink", "--model", "hf:.", "--data", "sample", "--task", "Jigsaw", "--limit", "1"),

@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -134,7 +135,13 @@ def tiny_vlm(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if not folder.is_dir():
         fresh = folder.with_name(f"{key}.{os.getpid()}")
         tiny_words.main(fresh)
-        fresh.rename(folder)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            # Another process of the tests has trained the model in the meantime.
+            if not folder.is_dir():
+                raise
+            shutil.rmtree(fresh)
     return folder
 
 

@@ -19,7 +19,7 @@ store = ImageStore(pathlib.Path('unused'))
 for name in ('openai:m', 'anthropic:m', 'google_genai:m', 'ollama:m'):
     open_model(name, ModelSettings(base_url='http://127.0.0.1:9'), store).metadata()
 open_model('embedded', ModelSettings(), store)
-open_model('hf:absent', ModelSettings(), store)
+open_model('hf:owner/name', ModelSettings(), store)
 heavy = {'torch', 'transformers', 'langchain', 'langchain_core', 'openai', 'anthropic', 'PIL'}
 print(sorted(heavy & set(sys.modules)))
 """,
