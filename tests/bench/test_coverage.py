@@ -10,6 +10,7 @@ from bench import _grouped as grouped
 from bench import coverage as bench
 
 
+@pytest.mark.system
 def test_every_design_is_measured_and_printed(capsys: pytest.CaptureFixture[str]):
     bench.main(["--simulations", "1", "--json"])
     measured = json.loads(capsys.readouterr().out)

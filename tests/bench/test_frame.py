@@ -24,6 +24,7 @@ def flags() -> set[str]:
     return {flag.removeprefix("--") for flag in values if flag.startswith("--")}
 
 
+@pytest.mark.system
 def test_every_option_has_a_line_of_help_and_every_line_an_option() -> None:
     # Every option in the sources has a line of help, including those of other programs (pytest, `hybrid`, a server).
     assert flags() - set(HELP) == set()

@@ -1,6 +1,7 @@
 """The measurement of `ocr`: rendered lines are reproducible, and errors are counted by Levenshtein distance."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,7 @@ def test_the_distance_is_a_metric(first: str, second: str, third: str):
     assert abs(len(first) - len(second)) <= distance(first, second) <= max(len(first), len(second))
 
 
+@pytest.mark.system
 def test_lines_are_the_same_every_time_and_visible():
     for index in range(0, 100, 7):
         text, page = bench.render(index, 1000), bench.render(index, 1000)

@@ -105,6 +105,7 @@ def test_another_choice_is_a_changed_decision_and_another_number_a_difference() 
     assert (row.changed, row.questions, row.largest, row.of) == (2, 3, 3.0, "near_px.y")
 
 
+@pytest.mark.system
 def test_fewer_bits_are_compared_on_the_questions_of_the_tool() -> None:
     setting = _reduced.Comparison(("siglip2_base",), ("bfloat16",), "cpu", False, 2, 2000)
     (row,) = _reduced.compared("siglip2_base", setting)

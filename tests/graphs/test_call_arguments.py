@@ -122,6 +122,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.system
 @settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from(["images", "box", LONE, "x"]), json_values, max_size=4))
 def test_any_arguments_make_a_message_that_can_be_kept_and_sent(args: dict[str, Any]) -> None:

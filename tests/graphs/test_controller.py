@@ -23,6 +23,7 @@ def box(x0: float, y0: float, x1: float, y1: float) -> dict[str, Any]:
     return {"images": ["img:1"], "box": {"x0": x0, "y0": y0, "x1": x1, "y1": y1}}
 
 
+@pytest.mark.system
 async def test_calls_that_run_side_by_side_are_told_and_named_in_their_order(
     asker: Any, completion: Any, tool_call: Any, fakes: Any
 ) -> None:

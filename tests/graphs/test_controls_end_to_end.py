@@ -136,6 +136,7 @@ def test_a_control_never_writes_to_the_cache(runs: dict[str, ResolvedRun], tmp_p
     assert second == {name: previous[name] for name in second}
 
 
+@pytest.mark.system
 def test_the_command_names_each_run_by_what_sets_it_apart(runs: dict[str, ResolvedRun]) -> None:
     paths = [str(runs[mode].folder.path / "controller") for mode in ("real", "blank")]
     text = CliRunner().invoke(command, [*paths, "--json"], standalone_mode=False)

@@ -28,6 +28,7 @@ def cells(section: str) -> dict[tuple[str, str], Any]:
     return {(row.quantity, row.a): row for row in hybrid.compare("run").results if row.section == section}
 
 
+@pytest.mark.system
 def test_calls_without_tokens_are_said_in_the_row_of_their_solver() -> None:
     some = Agent(lambda _: [TOLD, SAID], name="some")
     agents = [Agent(lambda _: [TOLD], name="whole"), some]

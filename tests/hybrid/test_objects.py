@@ -159,6 +159,7 @@ def test_of_a_notebook_the_class_and_what_it_names_is_the_code(monkeypatch: pyte
     assert len({*codes}) == 3
 
 
+@pytest.mark.system
 def test_what_has_no_source_says_so() -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec("class Typed:\n    def ask(self): ...", names)  # noqa: S102 - the test's own
@@ -173,6 +174,7 @@ class Graph:
         return state
 
 
+@pytest.mark.system
 def test_models_and_tools_have_the_hash_of_their_code(fakes: Any) -> None:
     tool = fakes.counter(fakes.CountingBackend())
     hybrid.run("blink", **SAMPLE, model=Counts(), solvers=["controller", Agent(Graph())], tools=[tool], out="run")

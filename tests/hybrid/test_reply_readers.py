@@ -312,6 +312,7 @@ def _count_to_a_million() -> None:
         len(word)
 
 
+@pytest.mark.system
 def test_the_guard_sees_work_that_does_not_end() -> None:
     with pytest.raises(TooManyStepsError), Steps(1_000):
         _count_to_a_million()

@@ -119,6 +119,7 @@ def test_a_tool_has_no_other_name_than_its_own_and_nothing_else_is_imported(name
     assert seen == []
 
 
+@pytest.mark.system
 async def test_no_argument_of_any_tool_reaches_a_file_or_an_address(
     service: CachedTools, store: ImageStore, fakes: Any
 ) -> None:

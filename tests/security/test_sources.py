@@ -66,6 +66,7 @@ def _faults_of(call: ast.Call) -> list[str]:
 OWN_FORK = ("hybrid/running/forked.py", "import pickle")
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("room", ROOMS)
 def test_nothing_runs_what_data_says(room: str) -> None:
     files = sorted((ROOT / room).rglob("*.py"))

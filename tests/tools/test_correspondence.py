@@ -243,6 +243,7 @@ def test_matches_that_do_not_agree_are_neither_drawn_nor_a_place() -> None:
         assert (picture.pixels[pixels > 0] == 128).all()
 
 
+@pytest.mark.system
 def test_marks_that_are_not_there_never_become_points() -> None:
     images, _, _ = flat_pair("easy", 1)
     evidence = ask((SCENE, SCENE), marked=True)

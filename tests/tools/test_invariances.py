@@ -203,6 +203,7 @@ def test_an_answer_stays(tool: str, change: str) -> None:
         assert (previous is None) == (tool == "forensics")
 
 
+@pytest.mark.system
 def test_the_order_of_pictures_and_the_names_of_points_decide_nothing() -> None:
     (first, second, _), (points,) = asked_of("similarity").images, asked_of("depth").args.values()
     likeness = [

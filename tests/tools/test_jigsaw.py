@@ -112,6 +112,7 @@ def test_a_visible_seam_lowers_the_confidence() -> None:
     assert confidences == pytest.approx([0.99, 0.745, 0.5])
 
 
+@pytest.mark.system
 def test_four_pieces_and_a_second_opinion_fit_into_the_text_of_a_tool():
     (check,) = (check for check in CHECKS if check.name == "stripes behind an edge 1")
     images = check.pose().images

@@ -85,6 +85,7 @@ def test_generated_boxes_are_told_apart():
     assert right == 4
 
 
+@pytest.mark.system
 def test_drawn_boxes_are_read_from_the_markers():
     drawn_item = item("Object_Localization", 0, 2)
     request = Request(drawn_item.images, LocalizationArgs(name="x"), {"markers": (drawn_boxes(drawn_item.images[0]),)})

@@ -24,6 +24,7 @@ def conversations(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[
     return folder, {name: list(hold(Batch(name, task, 2, 0), folder)) for name, task in BENCHMARKS.items()}
 
 
+@pytest.mark.system
 def test_every_benchmark_is_asked_with_and_without_tools(
     conversations: tuple[Path, dict[str, list[dict[str, Any]]]],
 ) -> None:

@@ -132,6 +132,7 @@ def test_a_piece_over_and_over_is_read_in_bounded_time(kinds: tuple[str, ...], p
                 check_parsed(message, kind, CHOICES)
 
 
+@pytest.mark.system
 @settings(max_examples=200)
 @given(texts)
 def test_no_text_is_an_exception(text: str) -> None:

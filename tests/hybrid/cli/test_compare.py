@@ -52,6 +52,7 @@ def test_every_command_prints_the_same_p_of_the_pairs_that_are_chosen(
     assert "unknown solver; available: specialist, mllm, arbiter" in process.err
 
 
+@pytest.mark.system
 def test_what_is_printed_can_be_chosen(command: Command, tmp_path: Path, synthetic_runs: Any) -> None:
     # A real run, and the controller's runs with blank and with shuffled tools.
     controls = synthetic_runs.write(tmp_path, "blink", size=5).paths
@@ -87,6 +88,7 @@ def test_published_numbers_are_below_when_asked_for(command: Command, tmp_path: 
         command(*words, "--published", "--json", code=2)
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_unread_replies_of_a_published_model(command: Command, tmp_path: Path, shared_data: Path) -> None:
     (tmp_path / "Jigsaw.json").symlink_to(shared_data / "blink_outputs" / "QwenVLMax" / "Jigsaw.json")

@@ -163,6 +163,7 @@ def manifest(path: Path, options: Mapping[str, Any]) -> Path:
     return write_file(path, json.dumps({**content, "sha256": seal_of(content)}))
 
 
+@pytest.mark.system
 @settings(max_examples=50)
 @given(options=values())
 def test_the_manifest_of_a_run_derives_its_configuration_again(tmp_path: Path, options: dict[str, Any]) -> None:

@@ -207,6 +207,7 @@ def test_a_warning_of_the_log_is_remembered() -> None:
     assert is_shown("depth: a line of this test")
 
 
+@pytest.mark.system
 def test_generated_data_and_made_up_models(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     result = command(
         "data", "sample", "-o", "BLINK", "--task", "Jigsaw", "--each", 3, "--replies", "alpha,beta", code=0

@@ -74,6 +74,7 @@ def test_saliency_next_to_people(eyes: Path) -> None:
         assert any(line.startswith(reason) for line in report["skipped"]), reason
 
 
+@pytest.mark.system
 def test_scanpaths_next_to_people(eyes: Path) -> None:
     result = run_measure("scanpath", "--fixations", str(eyes), "--tables", "wide")
     assert result.exit_code == 0, result.output

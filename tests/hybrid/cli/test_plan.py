@@ -27,6 +27,7 @@ def test_power_and_level_reach_both(command: Command) -> None:
         assert len(set(more)) == 3
 
 
+@pytest.mark.system
 def test_tasks_and_clusters_are_said_and_need_more(command: Command) -> None:
     out = command("plan", "--tasks", "300,150,30", "--cluster", "5", "--discordant", "0.3").out
     assert "mean over 3 tasks: 300, 150, 30\n96 clusters" in out
@@ -35,6 +36,7 @@ def test_tasks_and_clusters_are_said_and_need_more(command: Command) -> None:
     )
 
 
+@pytest.mark.system
 def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Command, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     design = Design("small", (60, 40), repeat_share=0.9)

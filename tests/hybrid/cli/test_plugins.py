@@ -299,6 +299,7 @@ def test_an_opener_that_gives_no_model_is_refused(plugin_folder: Path, command: 
     assert "own_three.py returns a int, not a ChatModel" in result.err
 
 
+@pytest.mark.system
 def test_a_node_of_a_cluster_is_asked_with_the_plug_ins_of_the_run_alone(plugin_folder: Path, tmp_path: Path) -> None:
     """A node gets the plug-ins of every kind that a run uses; their hashes are those in the run's manifest."""
     cluster = pytest.importorskip("hybrid.engines.ray.cluster", reason="the extra `ray` is not installed")

@@ -48,6 +48,7 @@ def test_wrong_options_are_one_line(
     assert message in command("report", large_runs(COUNT) / "run", *words, code=2).err
 
 
+@pytest.mark.system
 def test_a_damaged_run_is_reported_and_named(command: Command, run: Path) -> None:
     path = run / "mllm" / "attempts.jsonl"
     path.write_bytes(b"{}\n" + path.read_bytes())
@@ -102,6 +103,7 @@ def test_view_waits_for_runs_that_begin(run: Path, tmp_path: Path) -> None:
     assert (process.returncode, rest) == (0, "stopped; the runs are unchanged\n")
 
 
+@pytest.mark.system
 def test_a_full_disk_is_one_line(command: Command, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copies: list[str] = []
 

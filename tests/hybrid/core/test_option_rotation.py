@@ -32,6 +32,7 @@ def make_question(
     )
 
 
+@pytest.mark.system
 @given(WORDS, FORMS, st.data(), st.sampled_from(["({letter})", "{letter}"]))
 def test_the_right_words_stay_right(words: list[str], form: str, data: st.DataObject, target: str) -> None:
     right, places = data.draw(st.integers(0, len(words) - 1)), data.draw(st.integers(1, len(words) - 1))

@@ -161,6 +161,7 @@ REPLIES = st.lists(
 )
 
 
+@pytest.mark.system
 @settings(max_examples=60)
 @given(REPLIES, st.sampled_from(["s.xlsx", "s.tsv"]))
 def test_a_sheet_holds_every_reply_as_it_was_or_is_refused(tmp_path: Path, replies: list[str], name: str) -> None:

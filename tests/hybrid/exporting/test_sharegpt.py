@@ -71,6 +71,7 @@ def check_turns(turns: Sequence[dict[str, str]], images: int) -> None:
     assert sum(turn["value"].count(PLACE) for turn in turns) == images
 
 
+@pytest.mark.system
 @given(conversations())
 def test_places_are_as_many_as_images_and_turns_alternate(messages: list[Message]) -> None:
     tools = [load("tools", "crop")]

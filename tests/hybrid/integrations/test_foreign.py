@@ -125,6 +125,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.system
 @given(mapping=st.dictionaries(KEYWORDS, JSON, max_size=6), name=st.text(max_size=80), message=st.text(max_size=40))
 def test_whatever_a_server_says_is_a_tool_or_is_left_out(mapping: dict[str, Any], name: str, message: str) -> None:
     try:

@@ -28,6 +28,7 @@ def types_of(value: Any) -> Any:
     return type(value), value
 
 
+@pytest.mark.system
 @given(st.dictionaries(st.text(max_size=5), VALUES, max_size=4))
 def test_data_are_read_as_the_annotation_says(data: dict[str, Any]) -> None:
     line = json.dumps({"kind": "rule", "name": "n", "text": "t", "data": data})

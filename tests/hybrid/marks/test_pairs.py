@@ -22,6 +22,7 @@ def test_skipping_rings_does_not_change_the_marks(seed: int, monkeypatch: pytest
     assert found == [find_marks(scene.pixels, labels) for labels in (asked, ())]
 
 
+@pytest.mark.system
 def test_skipping_rings_does_not_change_the_accepted_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     import cv2
 

@@ -73,6 +73,7 @@ def test_a_model_object_is_known_by_its_class_and_what_is_no_secret() -> None:
     assert not [word for word in (KEY, "one-more-secret", "password-of-mine", "127.0.0.1", "x-who") if word in text]
 
 
+@pytest.mark.system
 def test_a_run_asks_the_object_itself(tmp_path: Path) -> None:
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 

@@ -122,6 +122,7 @@ def test_a_fault_in_a_stream_is_no_reply(data: str, error: str, text: str) -> No
         assert re.search(text, f"{raised.value} {getattr(raised.value, 'body', '')}")
 
 
+@pytest.mark.system
 def test_a_hostile_stream_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MAX_STREAM_BYTES", 4 * MAX_REPLY_BYTES)
     with pytest.raises(UnreadableReplyError, match="bytes"):

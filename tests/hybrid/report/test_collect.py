@@ -84,6 +84,7 @@ def by_task(scores: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return {task: sum(values) / len(values) for task, values in result.items()}
 
 
+@pytest.mark.system
 def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) -> None:
     steps, values, tasks = pages.overview.front
     assert steps == section(pages, "decomposition").charts[0]
@@ -195,6 +196,7 @@ def test_the_command_of_a_question_runs_where_the_page_says(
     assert first_page(run.parent, Path("run"), "sample") == (*outside, "")
 
 
+@pytest.mark.system
 def test_a_step_names_no_path_of_the_machine(run: Path) -> None:
     path = run / "mllm" / "attempts.jsonl"
     line, *rest = map(json.loads, path.read_text().splitlines())

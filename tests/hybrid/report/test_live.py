@@ -175,6 +175,7 @@ def test_older_pages_go(view: View) -> None:
     assert not folders[-1].parent.exists()
 
 
+@pytest.mark.system
 def test_what_cannot_be_read_now_leaves_the_pages_as_they_were(view: View) -> None:
     first = view.live()
     content = (view.folder.path / "questions.jsonl").read_bytes()

@@ -70,6 +70,7 @@ def test_a_key_that_is_no_name_of_a_folder_is_refused(key: str, tmp_path: Path) 
         write_site(replace(twice, benchmarks=[*twice.benchmarks] * 2), tmp_path / "site")
 
 
+@pytest.mark.system
 def test_the_title_is_no_markup(tmp_path: Path) -> None:
     page = write_site(synthetic.hostile_pages(tmp_path / "store"), tmp_path / "site").read_text()
     assert "<title>&lt;script&gt;" in page

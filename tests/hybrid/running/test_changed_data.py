@@ -71,6 +71,7 @@ async def test_an_annotation_that_is_added_later_is_stored(tmp_path: Path) -> No
         assert [annotation.place for annotation in first.evidence] == stored
 
 
+@pytest.mark.system
 async def test_runs_on_other_pictures_of_one_table_are_not_compared(tmp_path: Path) -> None:
     write(tmp_path, "abc")
     await run(tmp_path, "one")

@@ -83,6 +83,7 @@ def states(config: RunConfig) -> list[str]:
     return [batch.state for batch in read_batches(config.out / "batches.jsonl").values()]
 
 
+@pytest.mark.system
 @ALL
 @pytest.mark.parametrize("looks", [1, 3, 12])
 def test_a_batch_that_is_unknown_at_first_is_looked_for_and_never_made_again(

@@ -59,6 +59,7 @@ def answers(tools: list[Any], out: Path) -> list[str]:
     return [json.loads(line)["answer"] for line in lines]
 
 
+@pytest.mark.system
 def test_rules_of_several_tools_answer_the_rows_of_their_routes_in_the_order_of_tools(tmp_path: Path) -> None:
     assert answers([LAMP, WIDE, TALL], tmp_path / "first") == ["A", "B", "A", "B"]
     assert answers([LAMP, TALL, WIDE], tmp_path / "second") == ["A", "B", "B", "B"]

@@ -38,6 +38,7 @@ def test_items_follow_from_their_seed(maker: Callable[..., Item], choices: int) 
     assert len(set(first.choices)) == choices
 
 
+@pytest.mark.system
 def test_some_depth_pairs_are_mirrored_on_one_row_with_a_on_the_left() -> None:
     same_row = 0
     for seed in range(8):
@@ -74,6 +75,7 @@ def correspondences() -> list[tuple[Item, CorrespondenceFacts]]:
     return results
 
 
+@pytest.mark.system
 def test_both_kinds_of_correspondence_occur() -> None:
     kinds = Counter(facts.homography is not None for _, facts in correspondences())
     assert min(kinds[True], kinds[False]) >= 2
@@ -105,6 +107,7 @@ def epipolar_side(images: tuple[Pixels, ...], camera: Camera) -> float:
     return float((-rotation.T @ shift)[0, 0])
 
 
+@pytest.mark.system
 def test_the_pictures_alone_show_the_motion() -> None:
     right = 0
     for seed in range(2):

@@ -78,6 +78,7 @@ def test_named_objects_have_their_colour_in_the_picture() -> None:
             assert coloured(item.images[0], name.colour)[int(y0) : int(y1), int(x0) : int(x1)].mean() > 0.4
 
 
+@pytest.mark.system
 def test_brightness_times_light_explains_the_picture_of_reflectance() -> None:
     agree = 0
     for seed in range(9):

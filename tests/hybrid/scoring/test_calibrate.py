@@ -311,6 +311,7 @@ def _alone(unit: str, request: list[Question], folds: int) -> bool:
     return fold_of(unit, folds) not in {fold_of(item.unit, folds) for item in request}
 
 
+@pytest.mark.system
 async def test_a_run_with_something_else_refuses_the_file(tmp_path: Path, fakes: Any) -> None:
     data = fakes.blink_folder(tmp_path / "blink", jigsaws=6, spatials=0)
     model = fakes.recordings(tmp_path / "model", fakes.blink_replies(6, 0, "(A)"))

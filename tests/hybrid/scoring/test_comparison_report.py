@@ -50,6 +50,7 @@ def test_json_has_every_row_and_every_conclusion(full_report: ComparisonReport) 
     assert data["conclusions"] == {section.name: section.lead for section in report.sections if section.lead}
 
 
+@pytest.mark.system
 def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, only=["gain", "metrics"])
     assert [block.name for block in report.blocks()] == ["metrics", "gain"]
@@ -67,6 +68,7 @@ def test_only_what_was_asked_for(paths: tuple[Path, ...]) -> None:
         compare(paths[0], only=["gain"]).render()
 
 
+@pytest.mark.system
 def test_the_answer_comes_first_and_the_rest_on_request(paths: tuple[Path, ...]) -> None:
     report = compare(*paths)
     text = report.render()
@@ -167,6 +169,7 @@ def test_differences_on_fewer_questions_than_the_values_beside_them_are_noted(
     assert "Differences cover" not in text
 
 
+@pytest.mark.system
 def test_published_rows_come_last_under_a_heading_of_their_own(paths: tuple[Path, ...]) -> None:
     report = compare(*paths, published=True)
     last = report.blocks()[-1]

@@ -186,6 +186,7 @@ def test_calls_that_could_not_be_read_limit_the_claim_above_one_in_twenty(
 LETTERS = st.text("rwauf", min_size=8, max_size=8)
 
 
+@pytest.mark.system
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
 @given(tools=LETTERS, alone=LETTERS, specialists=LETTERS)
 def test_no_sentence_says_more_than_its_interval(full: Comparison, tools: str, alone: str, specialists: str) -> None:
@@ -242,6 +243,7 @@ def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(synthetic_runs
     assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in by_id["tasks.shown"]
 
 
+@pytest.mark.system
 def test_a_task_of_one_picture_is_named_as_untested(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "controller": {"Counting": "r" * 40, "Jigsaw": "rw" * 15, "Spatial_Relation": "r" * 9},
@@ -307,6 +309,7 @@ def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
     )
 
 
+@pytest.mark.system
 def test_a_task_without_an_interval_is_named_with_its_difference(synthetic_runs: Any, tmp_path: Path) -> None:
     answers = {
         "controller": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "w"},

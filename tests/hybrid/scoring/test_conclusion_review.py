@@ -72,6 +72,7 @@ def test_a_narrower_margin_and_fewer_questions_show_less(compared: Any) -> None:
     assert "equal.shown" not in sentences(compared(real={"controller": "20r 20w", "mllm": "20r 20w"}))
 
 
+@pytest.mark.system
 def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
     # With tools a fifth of the questions is unanswered, which counts as 0 or as a half: equality holds under only one
     # of these rules.
@@ -81,6 +82,7 @@ def test_equality_that_hangs_on_the_rule_is_not_asserted(compared: Any) -> None:
     assert "equal.shown" not in sentences(result)
 
 
+@pytest.mark.system
 def test_an_equality_that_two_opposite_parts_make_is_not_asserted(compared: Any) -> None:
     # With tools, 60 more answers are right and 120 questions are unanswered, so equality is not claimed.
     alone, tools = "500r 500w", "440r 120a 60r 380w"
@@ -321,6 +323,7 @@ def test_the_gain_over_several_models_comes_first(synthetic_runs: Any, tmp_path:
     assert (row.value, row.low) == pytest.approx((expected.value, expected.interval.low))
 
 
+@pytest.mark.system
 def test_models_that_differ_have_no_common_effect(synthetic_runs: Any, tmp_path: Path) -> None:
     text = sentences(models(synthetic_runs, tmp_path, 40, -30, 35, -35))
     assert "Over 4 models, tools have no significant effect" in text["pooled.open"]

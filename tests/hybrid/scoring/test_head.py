@@ -136,6 +136,7 @@ def test_scores_and_ablations_have_it_as_json(runs: Path, synthetic_runs: Any, t
     assert ablated.as_json()["head"] == list(head_of([run.scored for run in ablated.runs]))
 
 
+@pytest.mark.system
 def test_a_compiled_table_says_that_questions_are_generated(runs: Path) -> None:
     assert "(generated questions)" not in compare_paths([runs]).render("latex")
     rewrite(runs, data={"kind": "sample", "seed": 0})

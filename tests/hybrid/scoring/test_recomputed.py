@@ -69,6 +69,7 @@ def test_every_number_follows_the_rule_that_the_head_names(compared: Compared) -
     assert {item["unanswered"] for item in report["solvers"].values()} == {runs.rule}
 
 
+@pytest.mark.system
 def test_the_runs_have_what_is_recomputed(compared: Compared) -> None:
     """The runs have abstentions, unread replies, failures and all controls; without these the tests below would prove
     little."""

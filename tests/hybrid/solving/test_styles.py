@@ -167,6 +167,7 @@ def sizes_of(exchange: Exchange, size: tuple[int, int]) -> dict[str, tuple[int, 
     return {"img:1": size, **by_name}
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("style", DRESSED)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 async def test_a_box_lands_where_the_model_meant_it(

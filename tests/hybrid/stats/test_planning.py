@@ -50,6 +50,7 @@ def test_rows_alike_are_worth_one_question_and_a_mean_over_unequal_tasks_less_th
     assert by_task > 1.2 * plain
 
 
+@pytest.mark.system
 def test_a_power_is_compared_as_if_all_answers_were_simulated() -> None:
     design = Design.of((12, 8))
     for difference in (0.1, 0.3, 0.5, 0.6):

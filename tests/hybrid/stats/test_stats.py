@@ -299,6 +299,7 @@ def two_solvers(draw: st.DrawFn, top: float = 1.0) -> tuple[list[Cell], list[Cel
     return cells_a, cells_b
 
 
+@pytest.mark.system
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_contrast_of_shares_agrees_with_plain_loops(
@@ -320,6 +321,7 @@ def test_contrast_of_shares_agrees_with_plain_loops(
     assert result.p_value == pytest.approx(max(least, expected.p_value), rel=1e-5)
 
 
+@pytest.mark.system
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(top=9.0), st.sampled_from(["ratio", "mean_of_ratios", "root_of_ratio"]))
 def test_contrast_of_errors_agrees_with_plain_loops(
@@ -363,6 +365,7 @@ def score_of(mean: float, of: Sums, effect: float) -> float:
     return (of.value - mean) / math.sqrt(float((weights**2 * p * (1 - p) / sizes).sum()))
 
 
+@pytest.mark.system
 @settings(deadline=None, max_examples=12)
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_interval_of_shares_is_where_the_score_test_stops_rejecting(
@@ -385,6 +388,7 @@ def test_interval_of_shares_is_where_the_score_test_stops_rejecting(
             assert 0 <= end <= 1
 
 
+@pytest.mark.system
 @given(two_solvers(), st.sampled_from(["ratio", "mean_of_ratios"]))
 def test_clusters_of_unequal_size_never_add_degrees_of_freedom(
     cells: tuple[list[Cell], list[Cell]], combine_rule: Combine
@@ -406,6 +410,7 @@ def test_interval_ignores_the_order_of_cells(orders: tuple[list[Cell], list[Cell
     assert first == second
 
 
+@pytest.mark.system
 @settings(deadline=None, max_examples=60)
 @given(two_solvers(), HOW, st.sampled_from(["abc", "zzz"]))
 def test_names_and_splitting_of_cells_do_not_matter(
@@ -453,6 +458,7 @@ def test_interval_holds_its_value_and_grows_with_the_level(
         assert result.high <= 1
 
 
+@pytest.mark.system
 @settings(deadline=None, max_examples=100)
 @given(two_solvers(), HOW, st.floats(0.5, 0.99))
 def test_contrast_excludes_zero_exactly_where_p_is_small_and_mirrors(

@@ -47,6 +47,7 @@ def outcomes(tmp_path: Path, tasks: tuple[str, ...], **more: Any) -> list[tuple[
     return [(reply.outcome, reply.text) for reply in replies]
 
 
+@pytest.mark.system
 def test_tools_without_weights_abstain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "home"))
     result = outcomes(tmp_path, ("Counting", "Spatial_Relation"), backend="classical")

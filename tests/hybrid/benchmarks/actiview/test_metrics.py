@@ -102,6 +102,7 @@ def test_zoom_recall_is_micro(shared_data: Path) -> None:
     assert sum(cell.denominator for cell in metric.cells) == CLUE_VIEWS
 
 
+@pytest.mark.system
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.sets(st.integers(1, 4)), st.sets(st.integers(1, 4), min_size=1)), min_size=1, max_size=12))
 def test_recall_counts_views(seen: list[tuple[set[int], set[int]]]) -> None:

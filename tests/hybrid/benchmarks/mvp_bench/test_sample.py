@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hybrid.benchmarks.mvp_bench.sample import TASKS, write
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, pair
 
 
+@pytest.mark.system
 def test_a_pair_differs_in_one_attribute() -> None:
     for index, built in enumerate(pair(index, 5) for index in range(12)):
         first, second = built.names

@@ -71,6 +71,7 @@ def test_another_split_and_generated_questions_have_no_published_line() -> None:
     assert {line.kind for line in lines_of(both(GENERATED))} == {"chance"}
 
 
+@pytest.mark.system
 @pytest.mark.shared_data
 def test_the_published_row_of_random_choice_is_reproduced(shared_data: Path, tmp_path: Path) -> None:
     bench: Benchmark = load("hybrid.benchmarks", "blink")
