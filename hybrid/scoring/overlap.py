@@ -158,9 +158,7 @@ class Overlap:
         means = []
         for repeats in self._counting:
             values = [np.where(flags, column(answers)[at], 0.0) for answers, at, flags in repeats]
-            means.append(
-                values[0] if len(repeats) == 1 else np.sum(values, 0) / np.sum([repeat[2] for repeat in repeats], 0)
-            )
+            means.append(np.sum(values, 0) / np.sum([flags for _, _, flags in repeats], 0))
         return means
 
     @cached_property
@@ -185,13 +183,13 @@ class Overlap:
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """Each solver's first readable answer of the counting repetitions; None if there is none or it is missing."""
+        """Each solver's first readable answer among its repetitions; None if there is none or it is missing."""
         columns = []
         for repeats in self._counting:
             column = objects([None] * len(self))
-            for answers, at, flags in reversed(repeats):
+            for answers, at, _ in reversed(repeats):
                 values = answers.answer[at]
-                column = np.where(flags & answered(values), values, column)
+                column = np.where(answered(values), values, column)
             columns.append(column)
         return columns
 
@@ -228,7 +226,7 @@ class Overlap:
         view = replace(part, positions=tuple(tuple(map(drop_unanswered, repeats, places)) for repeats, places in pairs))
         # A unit of several questions may be complete in no repetition of one solver, and only in these of the other.
         if any(metric.n != view.kept.sum() for metric in view.headline(self.rule) or ()):
-            return self.with_failed(self.present & ~np.any(self.unanswered, 0))
+            return self.with_failed(~np.any(self.unanswered, 0))
         return view
 
     def with_failed(self, flags: Flags) -> Overlap:
