@@ -457,6 +457,25 @@ def test_a_value_of_repeated_specialists_includes_what_they_leave_unanswered() -
     assert once.startswith("The specialists alone answer 20 of 40 questions; on these, they score 1.000, ")
 
 
+def test_answers_of_specialists_without_right_and_wrong_are_answers() -> None:
+    said = of_specialists(specialist="10r5w5n20a", controller="5r10w5n20r")
+    assert said.startswith(
+        "The specialists alone answer 20 of 40 questions; on these, they score 0.667, controller 0.3"
+    )
+
+
+def test_specialists_that_answer_no_whole_group_are_compared_on_all() -> None:
+    words = {"specialist": "rrra" * 20, "controller": "rrrw" * 10 + "rurr" * 10}
+    solvers = [
+        replace(on_mvp(name, word, rotations=True), folder=run_of(*words) if name == "specialist" else None)
+        for name, word in words.items()
+    ]
+    comparison = compare(solvers)
+    about = _Conclusion(ConclusionRows(comparison))
+    said = about._next_to_specialists(comparison.named("specialist"), comparison.named("controller"), "").text
+    assert said.startswith("The specialists alone have circular.single 0.000")
+
+
 def test_a_single_other_question_is_named_without_its_number() -> None:
     said = of_specialists(specialist="20r19w1a", controller="20r19w1r")
     assert said.endswith(". On the other question: controller 1 right.")
