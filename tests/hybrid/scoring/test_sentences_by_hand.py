@@ -10,9 +10,11 @@ import pytest
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Cell, Metric
 from hybrid.scoring.compare import SolverPair, compare
-from hybrid.scoring.conclusion import _command, _Conclusion, _measure, _of_gains, _several, _specialists_words
+from hybrid.scoring.conclusion import NO_BLANK, _command, _Conclusion, _measure, _of_gains, _several, _specialists_words
+from hybrid.scoring.conclusion_cases import say
 from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested, ranking_sentences
 from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, HeadlinePair, turned
+from hybrid.scoring.groups import AGAIN
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from tests.hybrid.scoring.solvers import letters, on_mvp, solver
@@ -491,6 +493,12 @@ def test_the_command_for_blank_tools_repeats_the_run(path: str | None) -> None:
     name = path or "RUN"
     command = f"hybrid run --config {name} --solver mllm --tool-output blank --out {name}-blank"
     assert _command(group) == command
+
+
+def test_only_a_real_command_goes_with_a_sentence() -> None:
+    assert say(NO_BLANK, command="hybrid run --config a").command == "hybrid run --config a"
+    without = say(NO_BLANK, command=AGAIN)
+    assert (without.command, without.text.endswith(f": {AGAIN}")) == ("", True)
 
 
 def test_solvers_without_a_common_question_have_no_metric_to_name() -> None:
