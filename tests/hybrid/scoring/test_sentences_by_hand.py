@@ -398,6 +398,28 @@ def ranking(**answers: str) -> dict[str, str]:
     return {each.id: each.text for each in ranking_sentences(ConclusionRows(compare(solvers)))}
 
 
+@pytest.mark.parametrize(
+    ("jigsaw", "ending"),
+    [
+        # As a mean over tasks mllm is first (0.500 + 0.900) / 2, and of all 320 questions text_only is right on 202.
+        (("18r 2w", "12r 8w"), "; over all questions, it would be text_only, 0.631."),
+        # The other task has as many questions.
+        (("270r 30w", "180r 120w"), "0.700 over 600 questions (95% CI 0.666 to 0.732)."),
+    ],
+)
+def test_the_first_over_all_questions_is_named_if_tasks_of_unequal_size_turn_it_around(
+    jigsaw: tuple[str, str], ending: str
+) -> None:
+    counting = ("150r 150w", "190r 110w")
+    solvers = [
+        solver(name, {"Counting": letters(first), "Jigsaw": letters(second)})
+        for name, first, second in zip(("mllm", "text_only"), counting, jigsaw, strict=True)
+    ]
+    said = {each.id: each.text for each in ranking_sentences(ConclusionRows(compare(solvers)))}["solvers.best"]
+    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700 over " in said
+    assert said.endswith(ending)
+
+
 SILENT, READABLE = "40a", "30r5w5a"
 
 
