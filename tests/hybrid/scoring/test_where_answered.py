@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from hybrid.core.types import Outcome, Question, Reply
+from hybrid.core.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows, HeadlinePair
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE
+from tests.hybrid.scoring.solvers import folder_of, question, solver
 
 Answers = Mapping[str, Mapping[str, str]]
 
@@ -159,3 +160,13 @@ def test_questions_with_a_call_are_counted_among_those_answered(compared: Any, s
     rows = ConclusionRows(comparison, ())
     assert rows.called(comparison.named("controller")) == (2, 5)
     assert rows.called(comparison.named("mllm")) == (0, 7)
+
+
+def test_a_question_of_several_replies_has_a_call_if_one_reply_has(tmp_path: Path) -> None:
+    asked = question("Jigsaw_1", "Jigsaw")
+    prompt = Prompt((asked.text,), Kind.CHOICE, asked.choices, route=asked.route)
+    replies = (Reply("Answer: (A)", usage=Usage(tool_calls=calls)) for calls in (0, 2))
+    attempt = Attempt(asked.id, tuple(Exchange(prompt, reply) for reply in replies), 0.3, None, 5.0)
+    folder = folder_of(tmp_path / "run", [asked], {"controller": [attempt]})
+    controller = solver("controller", {"Jigsaw": "r"}, folder=folder)
+    assert ConclusionRows(compare([controller]), ()).called(controller) == (1, 1)
