@@ -26,7 +26,7 @@ from hybrid.scoring.headline import (
 )
 from hybrid.scoring.reports import ComparisonReport, compare_paths, score_paths
 from hybrid.scoring.result import FRACTION, Result
-from tests.hybrid.scoring.solvers import GENERATED, VAL, solver
+from tests.hybrid.scoring.solvers import GENERATED, VAL, on_mvp, solver
 from tests.hybrid.scoring.test_ablation import report as ablation_report
 
 
@@ -218,3 +218,9 @@ def test_a_difference_over_fewer_questions_than_either_value_has_a_note() -> Non
 def test_a_solver_that_failed_everything_has_a_row_without_a_value() -> None:
     comparison = compare([solver("a", {"Jigsaw": "rw" * 4}), solver("b", {"Jigsaw": "f" * 8})])
     assert headline_tables(comparison)[0].rows[1][:3] == ("b", "-", "-")
+
+
+def test_a_solver_without_a_value_of_the_headline_metric_has_a_row_too() -> None:
+    words = {"a": "rrrr" * 3, "b": "frrr" * 3}
+    comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
+    assert [row[:2] for row in headline_tables(comparison)[0].rows] == [("a", "1.000"), ("b", "-")]
