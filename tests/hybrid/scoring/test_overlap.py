@@ -18,7 +18,7 @@ from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap, _mean_metric
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine, contrast
-from tests.hybrid.scoring.solvers import on_mvp, solver
+from tests.hybrid.scoring.solvers import on_mvp, share_not_wrong, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 ANSWERS = {"r": "A", "w": "B"}
@@ -624,13 +624,6 @@ def test_a_question_that_a_solver_lacks_is_left_out_with_its_own_unit() -> None:
     a, b = replace(whole, counted=lacks, questions=questions), on_mvp("b", "rrrr" * 3, rotations=True)
     metrics = shared_of(compare([a, b]), "a", "b").headline("wrong") or ()
     assert [(metric.n, metric.value) for metric in metrics] == [(2, 0.5), (2, 1.0)]
-
-
-def share_not_wrong(benchmark: Benchmark, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return a metric of all questions that did not fail: the share of answers that are right, or neither."""
-    counted = [score for score in scores if not score.outcome.failed]
-    cells = tuple(Cell("", score.unit, float(score.answer in ("A", "C")), 1.0) for score in counted)
-    return (Metric("accuracy_macro", None, len(cells), "ratio", cells),)
 
 
 def test_answers_without_right_and_wrong_count_in_the_metrics_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:

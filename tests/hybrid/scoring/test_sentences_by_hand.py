@@ -17,7 +17,7 @@ from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, Headline
 from hybrid.scoring.groups import AGAIN
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
-from tests.hybrid.scoring.solvers import letters, on_mvp, solver
+from tests.hybrid.scoring.solvers import letters, on_mvp, run_of, solver
 
 Ends = tuple[float, float] | None
 ALONE, METRIC = solver("mllm", {"Jigsaw": "r"}), Metric("accuracy", 0.5, 1, "ratio", (Cell("", "q", 1.0, 1.0),))
@@ -308,12 +308,6 @@ def test_the_first_by_another_count_is_named_if_it_differs(
     values: dict[str, float | None], best: set[str], words: str
 ) -> None:
     assert _first_of(values, best) == words
-
-
-def run_of(*specialists: str) -> Any:
-    """Return a run folder in which these solvers are specialists."""
-    manifest = {"identity": {}, "solvers": {name: {"role": "specialist"} for name in specialists}}
-    return SimpleNamespace(path=Path("run"), manifest=manifest)
 
 
 def coverage_notes(**answers: str) -> dict[str, str]:

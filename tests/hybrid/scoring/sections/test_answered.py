@@ -1,14 +1,12 @@
 """The parts of a difference by which solver answered, and a specialist's questions, recomputed from letters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hybrid.core.types import Cell, Metric, Score
 from hybrid.scoring import families, overlap
 from hybrid.scoring.compare import compare
 from hybrid.scoring.rendering import tables_of
@@ -16,7 +14,7 @@ from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN, rows
 from tests.hybrid.scoring.sections.rows import by_quantity
-from tests.hybrid.scoring.solvers import on_mvp, solver
+from tests.hybrid.scoring.solvers import on_mvp, run_of, share_not_wrong, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 
@@ -153,22 +151,9 @@ def test_the_table_of_parts_is_not_by_task() -> None:
     assert not any("by task" in title for title in titles)
 
 
-def specialist_of(path: Path) -> Any:
-    """Return a run folder in which `specialist` is a specialist."""
-    return SimpleNamespace(path=path, manifest={"identity": {}, "solvers": {"specialist": {"role": "specialist"}}})
-
-
-def share_not_wrong(benchmark: Any, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
-    """Return a metric of all questions that did not fail: the share of answers that are right, or neither."""
-    cells = [Cell("", s.unit, float(s.answer in ("A", "C")), 1.0) for s in scores if not s.outcome.failed]
-    return (Metric("accuracy_macro", None, len(cells), "ratio", tuple(cells)),)
-
-
-def test_questions_without_right_and_wrong_have_no_number_of_right_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_without_right_and_wrong_have_no_number_of_right_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"specialist": "n" * 5 + "a" * 20, "controller": "n" * 5 + "r" * 8 + "w" * 12}
-    folders = {"specialist": specialist_of(tmp_path)}
+    folders = {"specialist": run_of("specialist")}
     comparison = compare([solver(name, {"Jigsaw": word}, folder=folders.get(name)) for name, word in answers.items()])
     monkeypatch.setattr(overlap, "summary", share_not_wrong)
     section = rows(comparison)
@@ -177,13 +162,13 @@ def test_questions_without_right_and_wrong_have_no_number_of_right_answers(
     assert (silent["right b"].value, silent["right b"].n, spoken["value b"].n) == (8, 20, 5)
 
 
-def test_numbers_of_questions_also_count_those_without_right_and_wrong(tmp_path: Path) -> None:
+def test_numbers_of_questions_also_count_those_without_right_and_wrong() -> None:
     # Of 30 questions, the specialist answers 15; two of these and two others have no right and wrong.
     answers = {
         "specialist": "n" * 2 + "r" * 13 + "a" * 15,
         "controller": "n" * 2 + "r" * 9 + "a" * 4 + "n" * 2 + "w" * 13,
     }
-    folders = {"specialist": specialist_of(tmp_path)}
+    folders = {"specialist": run_of("specialist")}
     comparison = compare([solver(name, {"Jigsaw": word}, folder=folders.get(name)) for name, word in answers.items()])
     section = rows(comparison)
     spoken, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
@@ -192,10 +177,10 @@ def test_numbers_of_questions_also_count_those_without_right_and_wrong(tmp_path:
     assert (spoken["unanswered b"].n, spoken["unanswered b"].value) == (15, 4)
 
 
-def test_a_part_without_a_value_of_the_metric_has_no_rows(tmp_path: Path) -> None:
+def test_a_part_without_a_value_of_the_metric_has_no_rows() -> None:
     # The specialist answers no whole group of rotations, and the controller leaves some rotations unanswered.
     words = {"specialist": "rrra" * 20, "controller": "rrrw" * 10 + "rurr" * 10}
-    folders = {"specialist": specialist_of(tmp_path)}
+    folders = {"specialist": run_of("specialist")}
     comparison = compare(
         [replace(on_mvp(name, word, rotations=True), folder=folders.get(name)) for name, word in words.items()]
     )
