@@ -28,7 +28,7 @@ def verdicts(reply: LetterReply) -> str | None:
     pattern = rf"{label(reply.letters)}(?:\s?[:=–—-]\s?|\sis\s|(?<=[)\]])\s){verdict}"
     matches = list(re.finditer(pattern, reply.text))
     # If "no" is a choice, `A: no` may state the text of A instead of a verdict; `(A) wrong, (B) right` states verdicts.
-    if {form for form, _ in reply.forms} & _VERDICT_WORDS & {(m[3] or m[4] or "").casefold() for m in matches}:
+    if {form for form, _ in reply.forms} & {(m[3] or m[4] or "").casefold() for m in matches}:
         return None
     stated = [(m[1] or m[2], m[3] is not None, m[4] is not None) for m in matches]
     good = {name for name, yes, _ in stated if yes}

@@ -256,7 +256,7 @@ class HeadlinePair:
             words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
             part = f"{_difference(split.better)} of the whole"
             if _sign(split.both) * _sign(split.better) < 0:
-                words += f", but {part}, as {self._weights()} weigh differently"
+                words += f", but {part}, {self._explain_two_signs()}"
             elif split.better.excludes_zero or signed(split.better) != signed(split.both):
                 words += f", which makes {part}"
         of_a, of_b = map(mean_count, split.unanswered)
@@ -268,11 +268,15 @@ class HeadlinePair:
         rest = f"the questions{' or repetitions' if split.mixed_repetitions else ''} that only one answered"
         return f"; {words}; {rest} contribute {size}; {unanswered}"
 
-    def _weights(self) -> str:
-        """Name what weighs differently in `split.both` and `split.better`: repetitions, tasks, or both of these."""
+    def _explain_two_signs(self) -> str:
+        """Return why the difference on questions that both answered and its part of the whole have opposite signs."""
         mixed = self.split is not None and self.split.mixed_repetitions
         several = self.metrics is not None and _number_of_tasks(self.metrics[0]) > 1
-        return " and ".join([*(["repetitions"] if mixed else []), *(["tasks"] if several or not mixed else [])])
+        weights = [*(["repetitions"] if mixed else []), *(["tasks"] if several else [])]
+        if weights:
+            return f"as {' and '.join(weights)} weigh differently"
+        # A metric of single questions has equal signs, so this one counts groups of questions.
+        return "which includes groups of questions that were answered in part"
 
     def _over_all_words(self) -> dict[str, object]:
         row = self.over_all

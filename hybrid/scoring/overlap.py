@@ -158,9 +158,7 @@ class Overlap:
         means = []
         for repeats in self._counting:
             values = [np.where(flags, column(answers)[at], 0.0) for answers, at, flags in repeats]
-            means.append(
-                values[0] if len(repeats) == 1 else np.sum(values, 0) / np.sum([repeat[2] for repeat in repeats], 0)
-            )
+            means.append(np.sum(values, 0) / np.sum([flags for _, _, flags in repeats], 0))
         return means
 
     @cached_property
@@ -185,13 +183,13 @@ class Overlap:
 
     @cached_property
     def answer(self) -> list[Objects]:
-        """Each solver's first readable answer in its counting repetitions; None if no repetition has one."""
+        """Each solver's first readable answer among its repetitions; None if there is none or it is missing."""
         columns = []
         for repeats in self._counting:
             column = objects([None] * len(self))
-            for answers, at, flags in reversed(repeats):
+            for answers, at, _ in reversed(repeats):
                 values = answers.answer[at]
-                column = np.where(flags & answered(values), values, column)
+                column = np.where(answered(values), values, column)
             columns.append(column)
         return columns
 
@@ -229,7 +227,7 @@ class Overlap:
         # If the metric counts units of several questions, a unit may be complete in some repetitions of one solver, but
         # in none of the other.
         if any(metric.n != view.kept.sum() for metric in view.headline(self.rule) or ()):
-            return self.with_failed(self.present & ~np.any(self.unanswered, 0))
+            return self.with_failed(~np.any(self.unanswered, 0))
         return view
 
     def with_failed(self, flags: Flags) -> Overlap:

@@ -204,7 +204,7 @@ def _effects(
 ) -> Iterator[ToolEffect]:
     shared = comparison.overlap(*solvers)
     metrics = shared.headline(comparison.rule)
-    if metrics is None or not shared.n:
+    if metrics is None:
         return
     for quantity, (a, b) in of.items():
         yield ToolEffect(

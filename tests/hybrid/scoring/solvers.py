@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from hybrid.core.types import Attempt, Kind, Outcome, Question, Score, StoredImage
+from hybrid.core.types import Attempt, Cell, Kind, Metric, Outcome, Question, Score, StoredImage
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
@@ -99,3 +100,16 @@ def folder_of(
         journal.append(*map(attempt_line, attempt))
         journal.close()
     return folder
+
+
+def run_of(*specialists: str) -> Any:
+    """Return a run folder in which these solvers are specialists."""
+    manifest = {"identity": {}, "solvers": {name: {"role": "specialist"} for name in specialists}}
+    return SimpleNamespace(path=Path("run"), manifest=manifest)
+
+
+def share_not_wrong(benchmark: Any, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
+    """Return a metric of all questions that did not fail: the share of answers that are right, or neither."""
+    counted = [score for score in scores if not score.outcome.failed]
+    cells = tuple(Cell("", score.unit, float(score.answer in ("A", "C")), 1.0) for score in counted)
+    return (Metric("accuracy_macro", None, len(cells), "ratio", cells),)

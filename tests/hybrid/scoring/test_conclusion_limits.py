@@ -147,6 +147,22 @@ def test_a_gain_has_the_limits_of_its_solvers_and_the_power_of_its_pair(syntheti
     ]
 
 
+@pytest.mark.parametrize(
+    ("models", "are_recordings"), [(("replay:a", "made:b"), True), (("made:a", "made:b"), False), ((None, None), False)]
+)
+def test_one_recorded_model_is_enough_for_its_limit(
+    models: tuple[str | None, ...], are_recordings: bool, synthetic_runs: Any, tmp_path: Path
+) -> None:
+    folders = []
+    for number, (model, word) in enumerate(zip(models, ("30r 10w", "20r 20w"), strict=True)):
+        run = synthetic_runs.from_letters(tmp_path / f"run{number}", {"mllm": {"Jigsaw": letters(word)}})
+        identity = {**run.manifest["identity"], "model": model and {"model": model}}
+        run.write_manifest({**run.manifest, "identity": identity})
+        folders.append(run.path)
+    comparison = compare_paths(folders).comparison
+    assert (RECORDED in limits_of(ConclusionRows(comparison), ())) is are_recordings
+
+
 def test_shared_pictures_are_those_of_all_solvers() -> None:
     def pictured(name: str, task: str, clusters: Sequence[str]) -> Scored:
         scored = solver(name, {task: "r" * len(clusters)}, recorded=f"{name} recorded")

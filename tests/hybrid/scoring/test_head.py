@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,20 @@ from hybrid.log.folder import RunFolder
 from hybrid.report.collect import collect_paths
 from hybrid.report.site import write_site
 from hybrid.scoring.ablation import AblationReport
-from hybrid.scoring.headline import head_of, head_of_run
+from hybrid.scoring.compare import compare
+from hybrid.scoring.headline import (
+    _count,
+    _days,
+    _parts,
+    _shared_note,
+    flag_captions,
+    head_of,
+    head_of_run,
+    headline_tables,
+)
 from hybrid.scoring.reports import ComparisonReport, compare_paths, score_paths
+from hybrid.scoring.result import FRACTION, Result
+from tests.hybrid.scoring.solvers import GENERATED, VAL, on_mvp, solver
 from tests.hybrid.scoring.test_ablation import report as ablation_report
 
 
@@ -167,3 +180,48 @@ def test_pages_of_a_notebook_begin_with_it_even_without_an_answer(synthetic_runs
         ]
     ablated = ablation_report()
     assert " | ".join(head_of([run.scored for run in ablated.runs])) in next(ablated.html_parts())
+
+
+def test_the_dates_of_runs_are_those_of_their_last_commands_from_first_to_last() -> None:
+    def folder(*days: int) -> Any:
+        return SimpleNamespace(manifest={"commands": [{"at": f"2026-11-{day}T10:00:00+00:00"} for day in days]})
+
+    assert _days([folder(10, 27), folder(25), folder(28), folder()]) == "2026-11-25 to 2026-11-28"
+    assert _days([folder(10, 27), folder(27)]) == "2026-11-27"
+    assert _days([folder()]) == ""
+
+
+def test_models_and_questions_are_counted_in_words() -> None:
+    assert (_count(1, 1), _count(2, 2)) == ("1 question", "2 questions")
+    assert _count(1200, 1) == "1,200 questions, 1 of them put to every solver"
+    firsts = [_parts(models, "blink", {"val"}, "1 question", [])[0] for models in ([], [*"abc"], [*"abcd"])]
+    assert firsts == ["no model", "a, b, c", "a, b, c, and 1 more models"]
+
+
+def test_one_solver_of_generated_questions_marks_every_caption() -> None:
+    solvers = [solver("a", {"Jigsaw": "r"}, data=data) for data in (VAL, GENERATED)]
+    latex = "\\caption{Values}\n\\caption{Tasks}\n"
+    assert flag_captions(latex, solvers).count("(generated questions)}") == 2
+    assert flag_captions(latex, solvers[:1]) == latex
+
+
+def test_a_difference_over_fewer_questions_than_either_value_has_a_note() -> None:
+    def row(quantity: str, n: int, b: str = "") -> Result:
+        return Result("differences", quantity, FRACTION, 0.5, a="alone", b=b, n=n)
+
+    difference, alone, tools = row("difference", 38, "tools"), row("value", 38), row("value", 40)
+    assert _shared_note([difference], {"alone": alone, "tools": tools})[0].endswith("(tools: 38).")
+    assert _shared_note([difference], {"alone": tools, "tools": alone})[0].endswith("(tools: 38).")
+    assert _shared_note([difference], {"alone": alone, "tools": alone}) == []
+    assert _shared_note([difference], {}) == []
+
+
+def test_a_solver_that_failed_everything_has_a_row_without_a_value() -> None:
+    comparison = compare([solver("a", {"Jigsaw": "rw" * 4}), solver("b", {"Jigsaw": "f" * 8})])
+    assert headline_tables(comparison)[0].rows[1][:3] == ("b", "-", "-")
+
+
+def test_a_solver_without_a_value_of_the_headline_metric_has_a_row_too() -> None:
+    words = {"a": "rrrr" * 3, "b": "frrr" * 3}
+    comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
+    assert [row[:2] for row in headline_tables(comparison)[0].rows] == [("a", "1.000"), ("b", "-")]

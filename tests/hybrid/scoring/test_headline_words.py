@@ -120,6 +120,64 @@ def test_the_parts_of_a_difference_are_stated(state: str, parts: AnswerSplit | N
     assert pair_in_state(state, split=parts).fields()["split"] == words
 
 
+def test_better_answers_have_a_size_of_their_own() -> None:
+    parts = AnswerSplit(row("more"), row("less", value=-0.15), None, (3, 0))
+    words = pair_in_state("more", split=parts).fields()["split"]
+    assert words == (
+        "; no question was answered by both; better answers contribute -15 points (95% CI -20 to -1); answering at all "
+        "contributes +10 points (95% CI 1 to 20), as a leaves 3 unanswered, b 0"
+    )
+
+
+@pytest.mark.parametrize("answering", ["more", "less"])
+@pytest.mark.parametrize(
+    ("both", "better", "has_two"),
+    [
+        ("more", "less", True),
+        ("less", "more", True),
+        # One of them is significant.
+        ("more", "below", True),
+        ("below", "more", True),
+        ("open", "below", False),
+        ("more", "more", False),
+        ("less", "less", False),
+        ("more", "none", False),
+    ],
+)
+def test_two_signs_are_those_of_the_questions_that_both_answered(
+    both: str, better: str, has_two: bool, answering: str
+) -> None:
+    rows = {state: row(state, value={"less": -0.1}.get(state, 0.1)) for state in ("more", "less", "open")}
+    rows |= {"below": row("open", value=-0.05), "none": row("open", value=0.0)}
+    assert AnswerSplit(rows[answering], rows[better], rows[both], (3, 0)).has_two_signs is has_two
+
+
+def test_parts_of_groups_that_were_answered_in_part_are_not_explained_by_tasks() -> None:
+    # Of one task. b is ahead in 6 of 40 groups that both answered, and a in 40 of which b left one rotation unanswered.
+    words = {"a": "rrrw" * 6 + "rrrr" * 74, "b": "rrrr" * 40 + "awww" * 40}
+    comparison = compare([on_mvp(name, word, rotations=True).under("guess") for name, word in words.items()])
+    rows = ConclusionRows(comparison, ("differences", "helped", "answered"))
+    pair = rows.pair(comparison.named("a"), comparison.named("b"))
+    assert pair.claim == "split"
+    assert str(pair.fields()["split"]).startswith(
+        "; on the 40 questions that both answered +15 points (95% CI 3 to 31), but -18 points (95% CI -27 to -6) of "
+        "the whole, which includes groups of questions that were answered in part; "
+    )
+
+
+def test_a_metric_of_groups_is_not_compared_with_the_count_over_all_questions() -> None:
+    # a is right on more questions, b on more whole groups.
+    words = {"a": "rrrw" * 30 + "wwww" * 10, "b": "rrrr" * 12 + "wwww" * 28}
+    comparison = compare([on_mvp(name, word, rotations=True) for name, word in words.items()])
+    pair = ConclusionRows(comparison, ("differences", "helped", "answered")).pair(*comparison.solvers)
+    assert (pair.claim, pair.over_all, pair.rows[0].value) == ("more", None, 0.3)
+
+
+def test_a_pair_of_other_units_names_its_metric() -> None:
+    pair = HeadlinePair(A, B, (replace(row("few", UNTESTED["units"]), metric="accuracy"),))
+    assert (pair.state, pair.fields()["metric"]) == ("units", "accuracy")
+
+
 def test_the_other_rule_and_all_questions_are_stated() -> None:
     fields = pair_in_state(
         "more", other_rule=row("less", value=-0.1), over_all=row("less", value=-0.1), count=(5, 3)

@@ -18,7 +18,7 @@ from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.overlap import Overlap, _mean_metric
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine, contrast
-from tests.hybrid.scoring.solvers import on_mvp, solver
+from tests.hybrid.scoring.solvers import on_mvp, share_not_wrong, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 ANSWERS = {"r": "A", "w": "B"}
@@ -40,8 +40,9 @@ def shared_of(comparison: Comparison, *names: str) -> Overlap:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(seed: int) -> None:
     rng = random.Random(seed)
-    first, second, third = ("".join(rng.choices("rwaf.", (4, 4, 2, 1, 2), k=40)) for _ in range(3))
+    first, second, third = ("".join(rng.choices("rwaf.n", (8, 8, 4, 2, 4, 1), k=40)) for _ in range(3))
     shared = shared_of(compared(first, b=second, b_2=third), "a", "b")
+    values_of, answers_of = VALUES | {"n": 0.0}, ANSWERS | {"n": "C"}
     by_solver = [[first], [second, third]]
     # The questions are in the order of the first solver, followed by those that only others have.
     numbers_by_solver = [[n for n in range(40) if word[n] != "."] for word in (first, second, third)]
@@ -53,7 +54,8 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
         missing = any(set(replies) == {"."} for replies in letters)
         has_failure = not missing and any(set(replies) <= {".", "f"} for replies in letters)
         assert (shared.missing[place], shared.lost[place]) == (missing, has_failure)
-        assert shared.present[place] == shared.kept[place] == (not missing and not has_failure)
+        assert shared.present[place] == (not missing and not has_failure)
+        assert shared.kept[place] == (shared.present[place] and not any("n" in replies for replies in letters))
         if not shared.present[place]:
             assert not shared.answered_by_all[place]
             assert not any(flags[place] for flags in shared.unanswered)
@@ -64,9 +66,9 @@ def test_the_questions_of_an_overlap_are_those_that_all_have_and_none_failed(see
                 if set(replies) == {"."}
             )
             continue
-        counting = [[letter for letter in replies if letter in VALUES] for replies in letters]
-        assert [right[place] for right in shared.right] == [fmean(map(VALUES.__getitem__, c)) for c in counting]
-        read = [[ANSWERS[letter] for letter in replies if letter in ANSWERS] for replies in counting]
+        counting = [[letter for letter in replies if letter in values_of] for replies in letters]
+        assert [right[place] for right in shared.right] == [fmean(map(values_of.__getitem__, c)) for c in counting]
+        read = [[answers_of[letter] for letter in replies if letter in answers_of] for replies in counting]
         assert [answer[place] for answer in shared.answer] == [(answers or [None])[0] for answers in read]
         assert [flags[place] for flags in shared.unanswered] == ["a" in replies for replies in counting]
         assert shared.answered_by_all[place] == all(set(replies) != {"a"} for replies in counting)
@@ -545,8 +547,9 @@ def test_a_repetition_that_failed_everything_leaves_the_parts_to_the_others() ->
 
 
 def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
-    shared = shared_of(compared("rwf.r", "wrrwr"), "a", "b")
-    part = shared.with_failed(np.array([True, False, False, False, False]))
+    # The last answer is neither right nor wrong, which is no failure.
+    shared = shared_of(compared("rwf.rn", "wrrwrn"), "a", "b")
+    part = shared.with_failed(np.array([True, *[False] * 5]))
     assert part.ids.tolist() == ["Jigsaw_1", "Jigsaw_3", "Jigsaw_4"]
     assert (part.n, part.full, part.left_out) == (
         1,
@@ -555,7 +558,7 @@ def test_the_questions_of_a_part_come_with_those_that_failed() -> None:
     )
     two_failed = shared_of(compared("rff.", "wrrw"), "a", "b").left_out
     assert two_failed == "left out: 2 that one of them failed, 1 that one of them was not asked"
-    assert (shared.at(np.array([0])).left_out, shared.answer[0].tolist()) == ("", ["A", "B", None, "A", None])
+    assert (shared.at(np.array([0])).left_out, shared.answer[0].tolist()) == ("", ["A", "B", None, "A", "C", None])
 
 
 def test_the_other_rule_matters_if_one_repetition_is_silent() -> None:
@@ -584,3 +587,65 @@ def test_only_metrics_of_all_solvers_are_compared(monkeypatch: pytest.MonkeyPatc
     assert shared.headline("guess") is None
     assert shared.shown("guess") is None
     assert shared.split_by_answering("guess") is None
+
+
+def test_answers_without_right_and_wrong_are_answers_of_both() -> None:
+    # Of the first two questions, one repetition leaves each unanswered.
+    comparison = compared("aanrwa", a_2="rnnrwr", b="rnnwwr")
+    common = shared_of(comparison, "a", "b").with_answers()
+    assert common.ids.tolist() == [f"Jigsaw_{n}" for n in range(1, 7)]
+    assert not np.any(common.unanswered)
+    assert common.kept.tolist() == [True, False, False, True, True, True]
+    a, b = common.headline("wrong") or ()
+    assert (a.n, a.value, b.value) == (4, 0.75, 0.5)
+
+
+def test_a_metric_over_whole_clusters_keeps_its_cells_where_repetitions_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_cluster(benchmark: Benchmark, questions: Any, scores: Sequence[Score]) -> tuple[Metric, ...]:
+        units: dict[str, list[float]] = {}
+        for score in scores:
+            if not score.outcome.failed:
+                units.setdefault(score.unit, []).append(score.correct or 0.0)
+        cells = tuple(Cell("", unit, min(values), 1.0) for unit, values in units.items())
+        return (Metric("accuracy_macro", None, len(cells), "ratio", cells),)
+
+    words = {"a": "rw" * 5, "a@2": "." + "wr" * 4 + "r", "b": "r" * 10}
+    comparison = compare([on_pictures(solver(name, {"Jigsaw": word})) for name, word in words.items()])
+    monkeypatch.setattr(overlap, "summary", by_cluster)
+    a, b = shared_of(comparison, "a", "b").metrics("wrong")["accuracy_macro"]
+    assert [len(metric.cells) for metric in (a, b)] == [5, 5]
+
+
+def test_a_question_that_a_solver_lacks_is_left_out_with_its_own_unit() -> None:
+    # a lacks a rotation of the second of three groups, and is wrong in the last.
+    whole = on_mvp("a", "rrrr" * 2 + "wwww", rotations=True)
+    lacks = {
+        rule: replace(value, scores=tuple(score for score in value.scores if score.id != "q1#s2"))
+        for rule, value in whole.counted.items()
+    }
+    questions = {name: question for name, question in whole.questions.items() if name != "q1#s2"}
+    a, b = replace(whole, counted=lacks, questions=questions), on_mvp("b", "rrrr" * 3, rotations=True)
+    metrics = shared_of(compare([a, b]), "a", "b").headline("wrong") or ()
+    assert [(metric.n, metric.value) for metric in metrics] == [(2, 0.5), (2, 1.0)]
+
+
+def test_answers_without_right_and_wrong_count_in_the_metrics_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = compared("rn.a", "rnwr")
+    monkeypatch.setattr(overlap, "summary", share_not_wrong)
+    shared = shared_of(comparison, "a", "b")
+    assert [metric.n for metric in shared.headline("wrong") or ()] == [3, 3]
+    # Both gave the same answers to two of three questions, and only b answered the third.
+    parts = shared.split_by_answering("wrong")
+    assert parts is not None
+    differences = [(b.value or 0.0) - (a.value or 0.0) for a, b in parts]
+    assert differences == pytest.approx([0, 1 / 3])
+
+
+def test_repetitions_are_averaged_by_question_if_one_lacks_an_answer_without_right_and_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The first and the last question show one picture; the second repetition was not asked the first question.
+    comparison = compare([on_pictures(each) for each in compared("nrrrrw", a_2=".rrrrr", b="nrrrrr").solvers])
+    monkeypatch.setattr(overlap, "summary", share_not_wrong)
+    a, _ = shared_of(comparison, "a", "b").headline("wrong") or ()
+    assert sorted(cell.numerator for cell in a.cells if cell.cluster == "picture 1") == [0.5, 1.0]

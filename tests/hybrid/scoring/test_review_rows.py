@@ -249,11 +249,11 @@ def test_the_price_of_a_gain(claim: str, tokens: Any, seconds: Any, words: str |
 
 @pytest.mark.parametrize(
     ("n", "high", "is_stated"),
-    [(10, 0.494, True), (9, 0.494, False), (10, 0.5, False), (10, None, False), (None, 0.4, False)],
+    [(10, 0.496, True), (9, 0.496, False), (10, 0.5, False), (10, None, False), (None, 0.4, False)],
 )
 def test_outputs_are_ignored_if_most_of_enough_are(n: int | None, high: float | None, is_stated: bool) -> None:
-    used = row("right outputs used", 0.47, None if high is None else (0.444, high), n=n, ids=("one", "two"))
-    words = "Of 10 right tool outputs that the model needed, it used 2 (95% CI 44 to 49%)."
+    used = row("right outputs used", 0.47, None if high is None else (0.446, high), n=n, ids=("one", "two"))
+    words = "Of 10 right tool outputs that the model needed, it used 2 (95% CI 45 to 50%)."
     assert sentences("used", [used]) == ({"used.shown": words} if is_stated else {})
 
 

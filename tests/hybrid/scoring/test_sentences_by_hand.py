@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Cell, Metric
 from hybrid.scoring.compare import SolverPair, compare
-from hybrid.scoring.conclusion import _Conclusion, _of_gains, _several, _specialists_words
+from hybrid.scoring.conclusion import NO_BLANK, _command, _Conclusion, _measure, _of_gains, _several, _specialists_words
+from hybrid.scoring.conclusion_cases import say
 from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested, ranking_sentences
 from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, HeadlinePair, turned
+from hybrid.scoring.groups import AGAIN
+from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
-from tests.hybrid.scoring.solvers import letters, on_mvp, solver
+from tests.hybrid.scoring.solvers import letters, on_mvp, run_of, solver
 
 Ends = tuple[float, float] | None
 ALONE, METRIC = solver("mllm", {"Jigsaw": "r"}), Metric("accuracy", 0.5, 1, "ratio", (Cell("", "q", 1.0, 1.0),))
@@ -307,12 +311,6 @@ def test_the_first_by_another_count_is_named_if_it_differs(
     assert _first_of(values, best) == words
 
 
-def run_of(*specialists: str) -> Any:
-    """Return a run folder in which these solvers are specialists."""
-    manifest = {"identity": {}, "solvers": {name: {"role": "specialist"} for name in specialists}}
-    return SimpleNamespace(path=Path("run"), manifest=manifest)
-
-
 def coverage_notes(**answers: str) -> dict[str, str]:
     """Return what the conclusion says about each solver's coverage; every solver but `mllm` is a specialist."""
     folder = run_of(*(name for name in answers if name != "mllm"))
@@ -330,6 +328,25 @@ def test_a_value_where_specialists_answer_is_that_of_the_named_one() -> None:
         "mllm": "",
     }
     assert coverage_notes(depth="10r30w", sizes="40a") == {"depth": "", "sizes": ""}
+    one, neither = "1 of 40 questions, on these with 1.000", "20 of 40 questions, on these with 0.667"
+    assert coverage_notes(depth="1r39a", sizes="10r5w5n20a") == {
+        "depth": f"depth answers {one}; over all, ",
+        "sizes": f"sizes answers {neither}; over all, ",
+    }
+
+
+def test_a_value_by_another_metric_is_not_that_of_the_answered_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    headline, names = Overlap.headline, {"whole": "accuracy_macro", "part": "accuracy_macro"}
+
+    def named(overlap: Overlap, rule: UnansweredRule) -> tuple[Metric, ...] | None:
+        name, metrics = names["part" if overlap.full else "whole"], headline(overlap, rule)
+        return (metrics and name and tuple(replace(metric, name=name) for metric in metrics)) or None
+
+    monkeypatch.setattr(Overlap, "headline", named)
+    words = "depth answers 16 of 40 questions, on these with 0.625; over all, "
+    for of_whole, of_part in (("one", "one"), ("one", "other"), ("", "one"), ("one", "")):
+        names.update(whole=of_whole, part=of_part)
+        assert coverage_notes(depth="10r6w24a") == {"depth": words if of_whole == of_part else ""}
 
 
 def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
@@ -379,6 +396,28 @@ def ranking(**answers: str) -> dict[str, str]:
     return {each.id: each.text for each in ranking_sentences(ConclusionRows(compare(solvers)))}
 
 
+@pytest.mark.parametrize(
+    ("jigsaw", "ending"),
+    [
+        # As a mean over tasks mllm is first (0.500 + 0.900) / 2, and of all 320 questions text_only is right on 202.
+        (("18r 2w", "12r 8w"), "; over all questions, it would be text_only, 0.631."),
+        # The other task has as many questions.
+        (("270r 30w", "180r 120w"), "0.700 over 600 questions (95% CI 0.666 to 0.732)."),
+    ],
+)
+def test_the_first_over_all_questions_is_named_if_tasks_of_unequal_size_turn_it_around(
+    jigsaw: tuple[str, str], ending: str
+) -> None:
+    counting = ("150r 150w", "190r 110w")
+    solvers = [
+        solver(name, {"Counting": letters(first), "Jigsaw": letters(second)})
+        for name, first, second in zip(("mllm", "text_only"), counting, jigsaw, strict=True)
+    ]
+    said = {each.id: each.text for each in ranking_sentences(ConclusionRows(compare(solvers)))}["solvers.best"]
+    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700 over " in said
+    assert said.endswith(ending)
+
+
 SILENT, READABLE = "40a", "30r5w5a"
 
 
@@ -407,7 +446,7 @@ def test_of_solvers_with_the_same_value_each_has_its_own_repetitions(name: str, 
 def of_specialists(**answers: str) -> str:
     """Return the sentence on the specialists next to the controller."""
     solvers = [
-        solver(name, {"Jigsaw": letters(word)}, folder=None if name == "controller" else run_of(*answers))
+        solver(name, {"Jigsaw": letters(word)}, folder=None if name.startswith("controller") else run_of(*answers))
         for name, word in answers.items()
     ]
     comparison = compare(solvers)
@@ -419,6 +458,9 @@ def test_where_specialists_answer_failures_are_counted_among_these() -> None:
     # In all, 5 of 1,000 questions failed.
     said = of_specialists(specialist="100r200w100r595a5f", controller="300r100w300r295w5f")
     assert said.startswith("The specialists alone are not compared where they answer: 5 of 405 questions failed, ")
+    # Specialists that answer all questions are compared on all.
+    said = of_specialists(specialist="200r195w5f", controller="300r95w5f")
+    assert said.startswith("The specialists alone are not compared: 5 of 400 questions failed, ")
 
 
 def test_a_value_of_repeated_specialists_includes_what_they_leave_unanswered() -> None:
@@ -430,6 +472,58 @@ def test_a_value_of_repeated_specialists_includes_what_they_leave_unanswered() -
     same = {"specialist": "20r20a", "specialist@2": "20r20a", "controller": "20r20w"}
     assert "repetition; on these, " in (said := of_specialists(**same))
     assert "included" not in said
+    # The controller leaves questions unanswered, in its only run or in one repetition; the specialists do not.
+    left = of_specialists(**{**same, "controller": "10r10a20w"})
+    assert "in at least one repetition; on these, they score 1.000, controller 0.750: " in left
+    once = of_specialists(**{"specialist": "20r20a", "controller": "20r20w", "controller@2": "10r10a20w"})
+    assert once.startswith("The specialists alone answer 20 of 40 questions; on these, they score 1.000, ")
+
+
+def test_answers_of_specialists_without_right_and_wrong_are_answers() -> None:
+    said = of_specialists(specialist="10r5w5n20a", controller="5r10w5n20r")
+    assert said.startswith(
+        "The specialists alone answer 20 of 40 questions; on these, they score 0.667, controller 0.3"
+    )
+
+
+def test_specialists_that_answer_no_whole_group_are_compared_on_all() -> None:
+    words = {"specialist": "rrra" * 20, "controller": "rrrw" * 10 + "rurr" * 10}
+    solvers = [
+        replace(on_mvp(name, word, rotations=True), folder=run_of(*words) if name == "specialist" else None)
+        for name, word in words.items()
+    ]
+    comparison = compare(solvers)
+    about = _Conclusion(ConclusionRows(comparison))
+    said = about._next_to_specialists(comparison.named("specialist"), comparison.named("controller"), "").text
+    assert said.startswith("The specialists alone have circular.single 0.000")
+
+
+def test_a_single_other_question_is_named_without_its_number() -> None:
+    said = of_specialists(specialist="20r19w1a", controller="20r19w1r")
+    assert said.endswith(". On the other question: controller 1 right.")
+    assert of_specialists(specialist="20r18w2a", controller="20r18w2r").endswith(
+        ". On the other 2 questions: controller 2 right."
+    )
+
+
+@pytest.mark.parametrize("path", [None, "a/run"])
+def test_the_command_for_blank_tools_repeats_the_run(path: str | None) -> None:
+    folder: Any = path and SimpleNamespace(path=Path(path))
+    group: Any = SimpleNamespace(hybrid=replace(ALONE, folder=folder))
+    name = path or "RUN"
+    command = f"hybrid run --config {name} --solver mllm --tool-output blank --out {name}-blank"
+    assert _command(group) == command
+
+
+def test_only_a_real_command_goes_with_a_sentence() -> None:
+    assert say(NO_BLANK, command="hybrid run --config a").command == "hybrid run --config a"
+    without = say(NO_BLANK, command=AGAIN)
+    assert (without.command, without.text.endswith(f": {AGAIN}")) == ("", True)
+
+
+def test_solvers_without_a_common_question_have_no_metric_to_name() -> None:
+    assert _measure(pair("apart")) == ""
+    assert _measure(pair("gain", GAIN, metrics=(METRIC, METRIC))) == "accuracy"
 
 
 A_B, A_C = row(0.2, (0.1, 0.3), a="b", b="best"), row(0.4, (0.3, 0.5), a="c", b="best")

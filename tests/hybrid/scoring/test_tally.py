@@ -239,9 +239,15 @@ def test_if_answers_were_lost_every_question_without_one_failed(folder: RunFolde
 
 def test_answers_to_other_questions_are_refused(folder: RunFolder, fakes: Any) -> None:
     folder.write_questions([fakes.question("val_Jigsaw_2", choices=("x", "y"))])
-    text = r"mllm/attempts.jsonl answers 2 questions that are not in .*\(the first is 'val_Jigsaw_4'\)"
-    with pytest.raises(DataError, match=text):
+    replies, questions = folder.path / "mllm" / "attempts.jsonl", folder.path / "questions.jsonl"
+    text = f"{replies} answers 2 questions that are not in {questions} (the first is 'val_Jigsaw_4')"
+    with pytest.raises(DataError, match=re.escape(text)):
         tallied(folder)
+
+
+def test_a_solver_that_was_not_asked_yet_has_every_question_open(folder: RunFolder) -> None:
+    result = tally(folder, BENCHMARK, "text_only", folder.questions(), OPTIONS)
+    assert (result.scores, result.open, result.usage) == ((), 5, Usage())
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 its solvers answered."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.core.types import Question, Reply
+from hybrid.core.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion_rows import ConclusionRows, HeadlinePair
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE
+from tests.hybrid.scoring.solvers import folder_of, question, solver
 
 Answers = Mapping[str, Mapping[str, str]]
 
@@ -86,6 +88,8 @@ def test_where_a_specialist_answers_the_other_loses_by_not_answering(compared: A
     assert part.other_rule.value == 0
     assert part.split is not None
     assert part.split.unanswered == (0, 12)
+    # 12 of 24 questions are worth a half more than the specialist's wrong answers.
+    assert part.split.answering.value == pytest.approx(6 / 24)
     assert part.split.both is not None
     assert part.split.both.n == 12
     assert (part.right, part.count) == (None, (12, 12))
@@ -150,9 +154,21 @@ def test_the_effect_of_output_needs_no_model_alone(compared: Any) -> None:
 def test_questions_with_a_call_are_counted_among_those_answered(compared: Any, synthetic_runs: Any) -> None:
     def cost(solver: str, question: Question, reply: Reply) -> Reply:
         number = int(question.id.rsplit("_", 1)[1])
-        return synthetic_runs.calling(solver, question, reply) if number <= 3 else reply
+        # The last reply of the controller broke off after a call.
+        reply = replace(reply, outcome=Outcome.OUTAGE) if (solver, number) == ("controller", 7) else reply
+        return synthetic_runs.calling(solver, question, reply) if number <= 3 or number == 7 else reply
 
-    comparison = compared(jigsaw(controller="frwaaw", mllm="r" * 6), costing=cost)
+    comparison = compared(jigsaw(controller="frwaaww", mllm="r" * 7), costing=cost)
     rows = ConclusionRows(comparison, ())
     assert rows.called(comparison.named("controller")) == (2, 5)
-    assert rows.called(comparison.named("mllm")) == (0, 6)
+    assert rows.called(comparison.named("mllm")) == (0, 7)
+
+
+def test_a_question_of_several_replies_has_a_call_if_one_reply_has(tmp_path: Path) -> None:
+    asked = question("Jigsaw_1", "Jigsaw")
+    prompt = Prompt((asked.text,), Kind.CHOICE, asked.choices, route=asked.route)
+    replies = (Reply("Answer: (A)", usage=Usage(tool_calls=calls)) for calls in (0, 2))
+    attempt = Attempt(asked.id, tuple(Exchange(prompt, reply) for reply in replies), 0.3, None, 5.0)
+    folder = folder_of(tmp_path / "run", [asked], {"controller": [attempt]})
+    controller = solver("controller", {"Jigsaw": "r"}, folder=folder)
+    assert ConclusionRows(compare([controller]), ()).called(controller) == (1, 1)

@@ -2,19 +2,20 @@
 recomputed from letters."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hybrid.scoring import families
+from hybrid.scoring import families, overlap
 from hybrid.scoring.compare import compare
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections import results
 from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN, rows
 from tests.hybrid.scoring.sections.rows import by_quantity
-from tests.hybrid.scoring.solvers import on_mvp, solver
+from tests.hybrid.scoring.solvers import on_mvp, run_of, share_not_wrong, solver
 
 VALUES = {"r": 1.0, "w": 0.0, "a": 0.5}
 
@@ -150,3 +151,39 @@ def test_the_table_of_parts_is_not_by_task() -> None:
     titles = [table.title for table in tables_of(comparison, result)]
     assert titles[0] == "blink: answered: accuracy_macro, by part of the questions"
     assert not any("by task" in title for title in titles)
+
+
+def test_questions_without_right_and_wrong_have_no_number_of_right_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {"specialist": "n" * 5 + "a" * 20, "controller": "n" * 5 + "r" * 8 + "w" * 12}
+    folders = {"specialist": run_of("specialist")}
+    comparison = compare([solver(name, {"Jigsaw": word}, folder=folders.get(name)) for name, word in answers.items()])
+    monkeypatch.setattr(overlap, "summary", share_not_wrong)
+    section = rows(comparison)
+    spoken, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
+    assert set(spoken) == {"difference", "value a", "value b"}
+    assert (silent["right b"].value, silent["right b"].n, spoken["value b"].n) == (8, 20, 5)
+
+
+def test_numbers_of_questions_also_count_those_without_right_and_wrong() -> None:
+    # Of 30 questions, the specialist answers 15; two of these and two others have no right and wrong.
+    answers = {
+        "specialist": "n" * 2 + "r" * 13 + "a" * 15,
+        "controller": "n" * 2 + "r" * 9 + "a" * 4 + "n" * 2 + "w" * 13,
+    }
+    folders = {"specialist": run_of("specialist")}
+    comparison = compare([solver(name, {"Jigsaw": word}, folder=folders.get(name)) for name, word in answers.items()])
+    section = rows(comparison)
+    spoken, silent = by_quantity(section, SPOKEN), by_quantity(section, SILENT)
+    assert (spoken["right a"].n, spoken["value a"].n, spoken["right a"].value) == (15, 13, 13)
+    assert (silent["right b"].n, silent["right b"].value) == (15, 0)
+    assert (spoken["unanswered b"].n, spoken["unanswered b"].value) == (15, 4)
+
+
+def test_a_part_without_a_value_of_the_metric_has_no_rows() -> None:
+    # The specialist answers no whole group of rotations, and the controller leaves some rotations unanswered.
+    words = {"specialist": "rrra" * 20, "controller": "rrrw" * 10 + "rurr" * 10}
+    folders = {"specialist": run_of("specialist")}
+    comparison = compare(
+        [replace(on_mvp(name, word, rotations=True), folder=folders.get(name)) for name, word in words.items()]
+    )
+    assert by_quantity(rows(comparison), SPOKEN) == {}

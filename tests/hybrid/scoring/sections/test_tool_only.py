@@ -150,8 +150,12 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     assert "50 % of the 6 questions solved with tools are solved without too, 3 only with tools" in lead
 
 
-def test_luck_is_of_repetitions_of_the_plain_setting_wherever_it_stands(tmp_path: Path, synthetic_runs: Any) -> None:
-    messages = {"controller": "rwrwrw", "text_only": "wwwrrr", "mllm": "rwwwrw", "mllm@2": "wrwwrw"}
+@pytest.mark.parametrize("order", [("text_only", "mllm", "mllm@2"), ("mllm", "mllm@2", "text_only")])
+def test_luck_is_of_repetitions_of_the_plain_setting_wherever_it_stands(
+    order: tuple[str, ...], tmp_path: Path, synthetic_runs: Any
+) -> None:
+    without = {"text_only": "wwwrrr", "mllm": "rwwwrw", "mllm@2": "wrwwrw"}
+    messages = {"controller": "rwrwrw", **{name: without[name] for name in order}}
     rows, _ = compute_section(tmp_path / "run", synthetic_runs, messages)
     assert {(row.a, row.b) for row in rows.values()} == {("mllm", "controller")}
     assert rows["tool-only solved"].ids == ("val_Jigsaw_3",)
@@ -160,6 +164,23 @@ def test_luck_is_of_repetitions_of_the_plain_setting_wherever_it_stands(tmp_path
     # such questions.
     assert (rows["by luck"].value, rows["lost by luck"].value) == (1, 3)
     assert "repeats=3" not in rows["tool-only solved"].note, "repetitions measure it"
+
+
+@pytest.mark.parametrize(("temperatures", "is_drawn"), [((0.7, 0), True), ((0, 0.7), False)])
+def test_whether_answers_are_drawn_is_asked_of_the_plain_setting(
+    temperatures: tuple[float, float], is_drawn: bool, tmp_path: Path, synthetic_runs: Any
+) -> None:
+    letters = ({"controller": "rrrr", "mllm": "rrww"}, {"text_only": "rwww"})
+    folders = []
+    for name, words, temperature in zip(("own", "text"), letters, temperatures, strict=True):
+        run: RunFolder = synthetic_runs.from_letters(tmp_path / name, {key: {"Jigsaw": w} for key, w in words.items()})
+        model = {**run.manifest["identity"]["model"], "options": {"temperature": temperature}}
+        run.write_manifest({**run.manifest, "identity": {**run.manifest["identity"], "model": model}})
+        folders.append(tmp_path / name)
+    rows = by_quantity(tuple(SECTION.rows(compare(compare_paths(folders).solvers))))
+    assert {row.a for row in rows.values()} == {"mllm"}
+    # The accuracy of the plain setting is 0.5, and that of the other 0.25.
+    assert rows.get("by luck at most", rows["tool-only lost"]).value == (4 * 0.5 * 0.5 if is_drawn else 0)
 
 
 def test_without_a_question_that_nobody_failed_there_is_no_row(tmp_path: Path, synthetic_runs: Any) -> None:
