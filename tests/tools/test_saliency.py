@@ -2,6 +2,7 @@
 
 import re
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from hybrid.tool import Evidence, Pixels, Request
 from tests.tools.tiny_checkpoints import Checkpoints
 from tools._shared.args import BoxArg
 from tools.saliency import SaliencyArgs, SaliencyCues
-from tools.saliency.cues import LEVELS, boolean_maps, stretch, without_lines
+from tools.saliency.cues import LEVELS, boolean_maps, conspicuity, promote, stretch, without_lines
 from tools.saliency.models import contrasted
 
 
@@ -39,6 +40,35 @@ def test_flat_images_of_any_shape_have_nothing_that_stands_out(shape: tuple[int,
     assert output.data["map"]["peak_px"] is None
     assert output.confidence <= 0.5
     assert "nothing stands out" in output.text
+
+
+@pytest.mark.parametrize(
+    ("heights", "others"),
+    [
+        pytest.param([1.0], 0.0, id="a single peak keeps its height"),
+        pytest.param([1.0, 1.0], 1.0, id="of two equal peaks one remains to be averaged"),
+        pytest.param([1.0] * 6, 1.0, id="many equal peaks"),
+        pytest.param([1.0, 0.2, 0.4], 0.3, id="one odd peak among lower ones"),
+    ],
+)
+@pytest.mark.parametrize("side", [1, 5])
+def test_a_map_is_weighted_by_the_mean_of_its_peaks_except_the_highest(heights: list[float], others: float, side: int):
+    values = np.zeros((60, 60), np.float32)
+    for place, height in enumerate(heights):
+        # Peaks of several equal cells count once, like peaks of one cell.
+        row, column = 10 + 20 * (place // 3), 5 + 20 * (place % 3)
+        values[row : row + side, column : column + side] = height
+    assert promote(values) == pytest.approx(values * ((1 - others) ** 2 + 0.05), abs=1e-6)
+
+
+def test_a_single_thing_is_the_most_conspicuous_on_texture():
+    rng = np.random.default_rng(3)
+    texture = cv2.GaussianBlur(rng.normal(0, 1, (240, 320)), (0, 0), 3)
+    picture = np.repeat(np.clip(128 + 30 * texture[..., None] / texture.std(), 0, 255), 3, axis=2).astype(np.uint8)
+    cv2.circle(picture, (200, 120), 12, (200, 70, 60), cv2.FILLED, cv2.LINE_AA)
+    values = conspicuity(picture)
+    row, column = np.unravel_index(int(values.argmax()), values.shape)
+    assert np.hypot(2 * column - 200, 2 * row - 120) < 20
 
 
 def grid(number: int, label: str = "") -> SaliencyArgs:

@@ -84,12 +84,28 @@ def conspicuity(work: Pixels) -> SaliencyMap:
 
 
 def promote(values: SaliencyMap) -> SaliencyMap:
-    """Apply Itti's normalisation: a map with one peak keeps its height, one with many similar peaks loses it."""
+    """Apply Itti, Koch and Niebur's normalisation to a map (h, w): multiply the map, scaled to 0..1, by (1 - m)^2.
+
+    m is the mean height of all peaks except the highest: a single peak keeps its height, many equal ones lose theirs.
+    To this product 0.05 times the scaled map is added, so that no map is lost.
+    """
+    scaled = stretch(values)
+    heights = _peaks(scaled)
+    others = float(np.sort(heights)[:-1].mean()) if heights.size > 1 else 0.0
+    return np.asarray(scaled * (1 - others) ** 2 + 0.05 * scaled, np.float32)
+
+
+def _peaks(scaled: SaliencyMap) -> SaliencyMap:
+    """Return the heights (n,) of the peaks above 0.05 of a map (h, w) in 0..1; connected cells are one peak."""
     import cv2
 
-    scaled = stretch(values)
-    peaks = scaled[(scaled == cv2.dilate(scaled, np.ones((7, 7), np.uint8))) & (scaled > 0.05)]
-    return np.asarray(scaled * (1 - (float(peaks.mean()) if peaks.size else 0)) ** 2 + 0.05 * scaled, np.float32)
+    highest = (scaled == cv2.dilate(scaled, np.ones((7, 7), np.uint8))) & (scaled > 0.05)
+    number, labels = cv2.connectedComponents(highest.view(np.uint8))
+    heights = np.zeros(number, np.float32)
+    # Cells of one label have one height, so it does not matter which of them is written last.
+    heights[labels] = scaled
+    # Label 0 is everything that is no peak.
+    return heights[1:]
 
 
 def boolean_maps(work: Pixels) -> SaliencyMap:
