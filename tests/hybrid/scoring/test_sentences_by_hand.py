@@ -516,6 +516,20 @@ def test_the_best_solver_is_compared_with_each_other_one(
     assert words in sentence.text
 
 
+def test_one_of_several_best_solvers_is_named_with_its_differences() -> None:
+    def tied(*differences: Result) -> str:
+        pairs = [SolverPair(each.a, each.b) for each in differences]
+        found = SimpleNamespace(pairs=pairs, named=lambda name: solver(name, {"Jigsaw": "r"}))
+        by_name = {each.a: each for each in differences}
+        stub: Any = SimpleNamespace(found=found, pair=lambda a, b: HeadlinePair(a, b, (by_name[a.solver],), n=40))
+        return _ahead(stub, "best", tied=True).text
+
+    assert tied(A_B).startswith("best is ahead of b by 20 points")
+    assert tied(replace(A_B, low=None, high=None, p_holm=None, note="of few")).startswith("best is compared with none")
+    assert "no difference of best to the others is significant" in tied(replace(A_B, p_holm=0.06))
+    assert ", best is significantly ahead of none" in tied(replace(A_B, value=-0.2, low=-0.3, high=-0.1))
+
+
 def test_the_best_solver_is_untested_for_the_reason_of_its_own_pairs() -> None:
     def noted(a: str, b: str, note: str) -> HeadlinePair:
         return pair(b, row(0.2, a=a, b=b, note=note))
