@@ -333,7 +333,7 @@ class _Conclusion:
 
     def _again(self, solver: Scored) -> str:
         """Return the number of repetitions over which a solver's values are averaged; empty without repetitions."""
-        count = len(self._found.repetitions(solver))
+        count = len(self._found.finished_repetitions(solver))
         return f", mean of {count} repetitions" if count > 1 else ""
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:

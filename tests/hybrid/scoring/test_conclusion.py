@@ -602,3 +602,22 @@ def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(syntheti
     both = conclusion(compare_paths([run / "controller", other]).comparison)
     assert next(item.command for item in both if item.id == "gain.not_chosen") == f"{command} {other.as_posix()}"
     assert "not asked" not in " ".join(by_id.values())
+
+
+@pytest.mark.parametrize(("third", "count"), [("24r 16w", 2), ("40f", 1)])
+def test_a_repetition_that_failed_entirely_is_in_no_mean(
+    synthetic_runs: Any, tmp_path: Path, third: str, count: int
+) -> None:
+    counts = {"mllm": "20r 20w", "mllm@2": "40f", "mllm@3": third, "controller": "36r 4w"}
+    answers = {name: {"Jigsaw": letters(text)} for name, text in counts.items()}
+    run = synthetic_runs.from_letters(tmp_path / "real", answers)
+    solvers = compare_paths([run.path]).solvers
+    alone = [solver for solver in solvers if solver.solver != "controller"]
+    words = f"mean of {count} repetitions" if count > 1 else "mean of"
+    for chosen in (solvers, alone):
+        text = conclusion(compare(chosen), limits=False)[0].text
+        assert (words in text) == (count > 1), text
+        assert "mean of 3" not in text
+    notes = headline_tables(compare(solvers))[0].notes
+    assert any("(mllm 2)" in note for note in notes) == (count > 1)
+    assert not any("(mllm 3)" in note for note in notes)
