@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.attempt_facts import asks_of
-from hybrid.scoring.compare import Comparison
+from hybrid.scoring.compare import Comparison, SolverPair, compare
 from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
@@ -449,6 +449,19 @@ class ConclusionRows:
         pair = replace(_count_failed_and_silent(pair, shared), n=n, split=self._split(names, shared))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
 
+    def tested_pair(self, a: Scored, b: Scored) -> HeadlinePair:
+        """Return a pair of the section on gain, which tests it even if `--pairs` leaves it out.
+
+        Its claim then needs the same rows as that of any other pair: without them, a difference that comes from
+        answering at all would count as one of better answers.
+        """
+        pair = self.pair(a, b)
+        if pair.rows or self.found.options.pairs is None:
+            return pair
+        options = replace(self.found.options, pairs=(SolverPair(a.solver, b.solver),))
+        of_pair = compare(self.found.solvers, options)
+        return ConclusionRows(of_pair, ("differences", "helped", "answered")).pair(a, b)
+
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
         """Return the difference split by who answered `shared`; None without an interval, or if both answered all."""
         rows = {(row.quantity, row.group): row for row in self.between("answered", names)}
@@ -517,7 +530,7 @@ class ConclusionRows:
         """Return a difference of the section `gain`, over the questions that all solvers of the gain have."""
         names = (a.solver, b.solver)
         solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
-        pair = _count_failed_and_silent(self.pair(a, b), self.found.overlap(*solvers))
+        pair = _count_failed_and_silent(self.tested_pair(a, b), self.found.overlap(*solvers))
         rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
         return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
 

@@ -25,7 +25,7 @@ from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.scoring.sections import results
+from hybrid.scoring.sections import noninferior, results
 from tests.hybrid.scoring.solvers import letters, on_mvp, solver
 from tests.synthetic_runs import answering
 
@@ -621,3 +621,29 @@ def test_a_repetition_that_failed_entirely_is_in_no_mean(
     notes = headline_tables(compare(solvers))[0].notes
     assert any("(mllm 2)" in note for note in notes) == (count > 1)
     assert not any("(mllm 3)" in note for note in notes)
+
+
+def test_a_part_of_the_gain_has_the_same_claim_whatever_pairs_are_chosen(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Blank tools leave a task unanswered that the model alone mostly answers, and are as right elsewhere."""
+    answers = {
+        "mllm": {"Counting": letters("30r 10w 20a"), "Jigsaw": letters("30r 30w")},
+        "controller": {"Counting": letters("30r 20w 10a"), "Jigsaw": letters("42r 18w")},
+        "specialist": {"Counting": letters("60a"), "Jigsaw": letters("30a 30r")},
+    }
+    blank = {"controller": {"Counting": letters("60a"), "Jigsaw": letters("30r 30w")}}
+    runs = [
+        synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling),
+        synthetic_runs.from_letters(tmp_path / "blank", blank, "blank", costing=synthetic_runs.calling),
+    ]
+    solvers = compare_paths([run.path for run in runs]).solvers
+    texts, verdicts = set(), set()
+    for pairs in (None, (SolverPair("specialist", "mllm"),)):
+        comparison = compare(solvers, ComparisonOptions(pairs=pairs))
+        by_id = {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
+        (text,) = (text for name, text in by_id.items() if name.startswith("content"))
+        assert text.startswith("Offering tools that return nothing changes the score by -25 points")
+        assert "answering at all contributes +25 points" in text
+        texts.add(text)
+        verdicts.add(noninferior.SECTION.lead(comparison, list(noninferior.SECTION.rows(comparison))))
+    assert len(texts) == 1
+    assert len(verdicts) == 1
