@@ -532,7 +532,7 @@ class ConclusionRows:
         solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
         pair = _count_failed_and_silent(self.tested_pair(a, b), self.found.overlap(*solvers))
         rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
-        return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
+        return replace(pair, rows=tuple(rows), n=self.pair(a, b).n or next((row.n or 0 for row in rows), 0))
 
     def called(self, solver: Scored) -> tuple[int, int]:
         """Return the number of answered questions with a tool call, and the number of answered questions."""

@@ -260,7 +260,7 @@ def test_a_lead_over_specialists_names_who_leads(difference: Result, facts: dict
 
 @pytest.mark.parametrize(("count", "words"), [(1, ""), (2, ", mean of 2 repetitions"), (3, ", mean of 3 repetitions")])
 def test_the_mean_of_a_solver_asked_several_times_is_named(count: int, words: str) -> None:
-    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(), repetitions=lambda scored: (scored,) * count))
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(), finished_repetitions=lambda scored: (scored,) * count))
     assert _Conclusion(stub)._again(ALONE) == words
 
 
@@ -278,7 +278,8 @@ def test_a_tested_effect_of_tool_output_has_a_sign(
 ) -> None:
     monkeypatch.setattr("hybrid.scoring.conclusion.none_said", lambda found, group: False)
     result = pair("tools", difference)
-    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=()), part=lambda *about: result, pair=lambda *pair: result)
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=()), part=lambda *about: result)
+    stub.tested_pair = lambda *pair: result
     group: Any = SimpleNamespace(alone=None, blank=ALONE, hybrid=result.b)
     sentence = _Conclusion(stub)._parts(group, ALONE)
     assert sentence.id == case
