@@ -156,6 +156,10 @@ class Comparison:
         is_head = repetition(scored) == 1 and len(set(map(repetition, repeats))) == len(repeats)
         return tuple(sorted(repeats, key=repetition)) if is_head else (scored,)
 
+    def finished_repetitions(self, scored: Scored) -> tuple[Scored, ...]:
+        """Return the repetitions that finished a question; the solver's values are means over these."""
+        return tuple(solver for solver in self.repetitions(scored) if solver.failed < len(solver.scores))
+
     def is_shown(self, metric: str) -> bool:
         """Return whether tables show a metric: the card reports it, or it is this project's own."""
         reported = self.benchmark.card.reported
