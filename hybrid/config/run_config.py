@@ -384,10 +384,10 @@ class RunConfig:
         for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):
             wrong = f"--setting {key}={times}"
             if times < 1:
-                yield f"{wrong}: at least 1"
+                yield f"{wrong}: must be at least 1"
             if times != 1 and recorded:
-                yield f"{wrong}: a recorded model has one reply per question, which cannot be asked for again"
+                yield f"{wrong}: a recorded model has only one reply per question"
             if times != 1 and likelihood:
-                yield f"{wrong}: likelihoods are the same every time; give only one of answer=likelihood and {key}"
+                yield f"{wrong}: likelihoods are the same every time: leave out answer=likelihood or {key}"
             if times != 1 and deterministic:
                 yield f"{wrong}: at temperature 0 {at_0}"
