@@ -54,7 +54,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
         try:
             folder = Path(snapshot_download(source, local_files_only=not download, allow_patterns=list(FETCHED)))
         except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-            reason = unfetched(error) if download else f"is not on disk ({command} fetches it)"
+            reason = unfetched(error) if download else f"is not on disk ({command} downloads it)"
             raise WeightsError(f"weights absent: {source} {reason}") from error
     look_through(folder, source)
     return folder
@@ -76,7 +76,7 @@ def look_through(folder: Path, source: str) -> None:
         if path.name.endswith(INDEX):
             _refuse_shards_elsewhere(path, label)
         elif path.name == ADAPTERS:
-            raise WeightsError(f"{label}: adapters need another checkpoint; merge them into it first")
+            raise WeightsError(f"{label}: adapters are not loaded; merge them into their base checkpoint first")
         elif path.name == CONFIG:
             _refuse_code(path, label)
 
@@ -102,7 +102,7 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
         raise WeightsError(f"{label} is not JSON ({type(error).__name__})") from error
     shards = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(shards, dict):
-        raise WeightsError(f"{label} names no shards")
+        raise WeightsError(f"{label} lists no weight files (shards)")
     for shard in set(map(str, shards.values())):
         if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
             raise WeightsError(f"{label} names {shard[:80]!r}, which is not a .safetensors file next to it")
