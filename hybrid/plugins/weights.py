@@ -54,7 +54,7 @@ def find_weights(source: str, *, download: bool, command: str = "`hybrid tools f
         try:
             folder = Path(snapshot_download(source, local_files_only=not download, allow_patterns=list(FETCHED)))
         except (LocalEntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
-            reason = unfetched(error) if download else f"is not on disk ({command} downloads it)"
+            reason = unfetched(error) if download else f"is not on disk ({command} fetches it)"
             raise WeightsError(f"weights absent: {source} {reason}") from error
     look_through(folder, source)
     return folder

@@ -127,7 +127,7 @@ def run_questions(command: Command, tmp_path: Path) -> Iterator[Callable[..., An
         (deepseek, (), []),
         (gemini, (), []),
         (dashscope, (), ["replies are requested as streams"]),
-        (older, ("--max-tokens", "50"), ["max_tokens for max_completion_tokens"]),
+        (older, ("--max-tokens", "50"), ["max_tokens instead of max_completion_tokens"]),
         (groq, ("--reasoning", "drop"), []),
     ],
 )

@@ -97,7 +97,7 @@ def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
         open_model("langchain:x", ModelSettings(max_tokens=5), store, client)
     with pytest.raises(UsageError, match="or pass a LangChain chat model"):
         hybrid.run("blink", model=3.5)
-    with pytest.raises(UsageError, match="not by --engine ray"):
+    with pytest.raises(UsageError, match="not on --engine ray"):
         prepare(RunConfig("blink", data="sample", model="langchain:x", objects=Objects(client), engine="ray"))
 
 

@@ -64,7 +64,7 @@ async def test_an_option_that_a_server_does_not_know_is_named_otherwise_or_left_
     assert third == second
     notes = capsys.readouterr().err.splitlines()
     assert len(notes) == len(names.split())
-    assert all("from now on it is sent" in note for note in notes)
+    assert all("from now on requests " in note for note in notes)
     assert len(model.connection()["terms"]) == len(notes)  # type: ignore[arg-type]
     await model.close()
 
