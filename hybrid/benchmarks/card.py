@@ -44,7 +44,7 @@ class Setting:
     def check(self, value: str) -> str:
         """Return the value. Raises `UsageError` that names the option, the value and the valid values."""
         if not (value in self.values if self.pattern is None else re.fullmatch(self.pattern, value)):
-            raise UsageError(f"--setting {self.name}={value}: the values are: {', '.join(self.values)}")
+            raise UsageError(f"--setting {self.name}={value}: the allowed values are: {', '.join(self.values)}")
         return value
 
 

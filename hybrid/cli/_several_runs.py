@@ -139,7 +139,7 @@ def ask_and_show(
                 break
             if (run := make()) is None:
                 results.unneeded += 1
-                tell(f"{place}: it would repeat a run that was already asked, so it is left out")
+                tell(f"{place}: left out, because it would repeat a run that was already asked")
             else:
                 _ask(run, meter, results, name, place)
     except Interrupted as interrupted:

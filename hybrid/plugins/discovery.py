@@ -167,7 +167,8 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
         if not entries:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
             raise UsageError(
-                f"{option} {place}: it has no tool (a file NAME.py that defines TOOL), and no folder of {kinds}"
+                f"{option} {place}: it contains neither a tool (a file NAME.py that defines TOOL) nor a folder of "
+                f"{kinds}"
             )
         for package, folder in entries:
             if folder not in folders(package):
@@ -367,7 +368,10 @@ def _helper_clash(origin: PluginOrigin) -> str | None:
     shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
     if not shadowed:
         return None
-    return f"{shadowed[0]!r} already exists, {_file_of(earlier, shadowed[0])}; rename the one next to the plug-in"
+    return (
+        f"the module {shadowed[0]!r} already exists ({_file_of(earlier, shadowed[0])}); rename the one next to "
+        "the plug-in"
+    )
 
 
 def no_word(word: str) -> str:

@@ -198,7 +198,7 @@ def _by_id(path: Path) -> dict[str, Row]:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
         rows[identity] = row
     if not rows:
-        raise DataError(f"{path}: no row")
+        raise DataError(f"{path}: the file contains no row")
     return rows
 
 

@@ -261,4 +261,4 @@ def _places(names: Sequence[Hashable]) -> Indices:
 
 def _refuse_unequal(*lengths: int) -> None:
     if len(set(lengths)) > 1:
-        raise ValueError(f"sequences of different lengths: {', '.join(map(str, lengths))}")
+        raise ValueError(f"the sequences have different lengths: {', '.join(map(str, lengths))}")

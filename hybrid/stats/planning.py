@@ -95,7 +95,7 @@ class Design:
         """The weights of the clusters and the degrees of freedom."""
         result = estimate(self.rows, self.how)
         if result is None:
-            raise UsageError("a design needs a question")
+            raise UsageError("a design needs at least one question")
         return result
 
 

@@ -216,7 +216,7 @@ class _Tuples:
             value = getattr(self, item.name)
             if str(item.type).startswith("tuple[") and not isinstance(value, tuple):
                 raise TypeError(
-                    f"{item.name} must be a tuple and is a {type(value).__name__}: write one value as (VALUE,)"
+                    f"{item.name} must be a tuple, not a {type(value).__name__}: write one value as (VALUE,)"
                 )
 
 

@@ -97,7 +97,7 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
         pairs.pop()
     labels = tuple(_as_text(label, location) for label, _ in pairs)
     if len(set(labels)) < len(labels) or "" in labels:
-        raise DataError(f"{location}: two choices have one label, or one has none: {', '.join(labels):.120}")
+        raise DataError(f"{location}: two choices have the same label, or a choice has none: {', '.join(labels):.120}")
     return labels, tuple(_as_text("" if text is None else text, location) for _, text in pairs)
 
 

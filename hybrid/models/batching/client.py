@@ -26,7 +26,7 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
     """Return the batch API of a model `provider:name`. Raises `UsageError` if the provider has none."""
     word = name.partition(":")[0]
     if word not in names(APIS):
-        raise UsageError(f"--batch: {word} has no batches; supported by: {', '.join(names(APIS))}")
+        raise UsageError(f"--batch: {word} has no batch API; supported are: {', '.join(names(APIS))}")
     api_class: type[BatchApi] = load(APIS, word)
     return api_class(name, settings)
 
