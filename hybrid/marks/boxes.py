@@ -203,7 +203,10 @@ def _best(
 def _pick(
     lines: LineScores, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the cover of each of `rows` along each span, and the visibly painted part."""
+    """Return the painted share of each of `rows` along each span, and the share that is visibly painted.
+
+    In the painted share, a hidden pixel counts as `UNSEEN`.
+    """
     unique_rows = sorted({*rows.tolist()})
     back = np.searchsorted(unique_rows, rows)
     cover, visible = lines.cover(unique_rows, spans, step)

@@ -165,7 +165,10 @@ class LineScores:
     def cover(
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the painted part of each row along each span of columns (ends inclusive), and the visible share."""
+        """Return the painted share of each row along each span of columns, and the share that is visibly painted.
+
+        The ends of spans are inclusive. In the painted share, a hidden pixel counts as `UNSEEN`.
+        """
         missing = np.array([row for row in rows if (step, row) not in self._totals], np.intp)
         if len(missing):
             seen = ~self.hidden(missing)

@@ -226,9 +226,8 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamC
     for outside, inside in _seam_bands(reference, candidate, at):
         jump = float(np.abs(outside[0] - inside[0]).mean())
         variation = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
-        # Half a unit is the rounding error of 8-bit values. Without this term, a flat image would cause a division by
-        # zero.
         smooth = (np.asarray(cv2.GaussianBlur(band[:1], (0, 0), 0.8)[0], np.float32) for band in (outside, inside))
+        # The 0.5 is the rounding error of 8-bit values. Without it, a flat image would cause a division by zero.
         rows.append((jump, correlation(*smooth), jump / (variation + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
 

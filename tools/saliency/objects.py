@@ -48,7 +48,7 @@ class Region(NamedTuple):
 
     @property
     def prominence(self) -> float:
-        """Mean saliency weighted by the root of the area (exponent set on seeds 0 to 59)."""
+        """Mean saliency times the square root of the area (exponent chosen on generated images, seeds 0 to 59)."""
         return float(self.mean * np.sqrt(self.area))
 
 
