@@ -58,7 +58,10 @@ Corners = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A drawn box: bounds in pixels (x1, y1 exclusive), colour, score 0..1 (cover of the sides and their ends)."""
+    """A drawn box, in pixels with x1 and y1 exclusive.
+
+    `score` (0..1) is the painted share of the sides, reduced if lines continue beyond the corners.
+    """
 
     box: Box
     color: BoxColor

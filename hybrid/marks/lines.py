@@ -50,7 +50,7 @@ MIN_SEEN_PX = 10
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: the height of its ridge in grey levels, and the share of the side that exists."""
+    """One side of a box: how much of it is painted, and the height of its ridge in grey levels (`level`)."""
 
     # Painted part, 0..1, where a hidden pixel counts as `UNSEEN`.
     cover: float

@@ -149,7 +149,7 @@ Values = npt.NDArray[np.float32]
 
 
 class Patches(NamedTuple):
-    """Shares of an image, 0..1: in flat patches and their borders, and in the largest flat patch."""
+    """Two shares of an image, 0..1: that of all flat patches and their borders, and that of the largest flat patch."""
 
     covered: float
     largest: float

@@ -40,7 +40,7 @@ WITHIN = 0.7
 
 
 class Region(NamedTuple):
-    """A salient region: its box in fractions of the image, its mean saliency, its share of the area."""
+    """A salient region: its box in fractions of the image, its mean saliency, and its share of the image's area."""
 
     box_0_1: Box
     mean: float
