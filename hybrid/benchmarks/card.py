@@ -146,7 +146,10 @@ MAX_ALIKE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CardCorrection:
-    """Answers of one task and split that the authors replaced on a day (ISO 8601); `said` names the sources."""
+    """A correction: answers of one task and split that the authors of the benchmark replaced.
+
+    `on` is the day of the replacement (ISO 8601), and `said` names the sources.
+    """
 
     task: str
     split: str

@@ -211,7 +211,7 @@ def estimated(runs: Mapping[str, RunConfig], resolve: Callable[..., ResolvedRun]
 
 @dataclass(frozen=True)
 class _Planned:
-    """One run of a matrix, checked without asking; it keeps no data in memory."""
+    """One run of a matrix, which was checked without sending requests. It keeps no data in memory."""
 
     options: RunOptions
     config: RunConfig

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoundWeights:
-    """The weights of one tool: reference, folder, and one hash over all weight files.
+    """The weights of one tool.
 
-    `path` and `sha256` are None if a package contains the weights; `weights` is then `PACKAGE==VERSION`.
+    `weights` names them, `path` is their folder, and `sha256` is one hash over all weight files. If a package contains
+    the weights, `weights` is `PACKAGE==VERSION`, and `path` and `sha256` are None.
     """
 
     tool: str
@@ -45,7 +46,11 @@ class FoundWeights:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Options for every tool: weights by tool name, a folder of repositories, whether to download and to check."""
+    """The options of `hybrid tools fetch`.
+
+    `named` has weights by tool name. `source` is a folder of repositories that replaces the download. `dry_run` only
+    prints facts, and `check` asks for the known answers.
+    """
 
     named: Mapping[str, str]
     source: Path | None

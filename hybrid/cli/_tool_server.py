@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Seconds between two checks of a server that is loading.
 POLL_S = 0.2
-# Seconds that a server has to end before it is killed.
+# Seconds that a server is given to shut down before it is killed.
 END_S = 10.0
 # Number of lines of the log that an error shows.
 LOG_LINES = 5

@@ -85,7 +85,7 @@ def run(
 def _run(
     benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
 ) -> ScoreReport:
-    """Like `run`, but errors use the names of the command line."""
+    """Like `run`, but errors name options as on the command line (`--solver` instead of `solvers`)."""
     load_keys()
     if questions is not None:
         if benchmark is not None:

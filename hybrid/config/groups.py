@@ -211,7 +211,7 @@ def _as_json(text: str) -> Json:
 
 @dataclass(frozen=True)
 class BackendChoice:
-    """Allowed code and weights of the tools, their device, and the limit of loaded weights."""
+    """The code and the weights that the tools may use, their device, and the limit for loaded weights."""
 
     backend: Backends = TOOLS(
         "--backend", "How tools compute. auto uses learned networks if their weights are on disk.", "auto", common=True

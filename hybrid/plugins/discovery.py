@@ -37,7 +37,8 @@ from hybrid.core.toml_records import read_card
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# Search path, separated like `$PATH`. It is defined here because shell completion of names does not load the options.
+# Environment variable with the search path for plug-ins, separated like `$PATH`. It is defined here, not with the
+# options, because shell completion needs it and does not load the options.
 PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
 # The project's distribution name.
 OURS: Final = "hybrid-perception"

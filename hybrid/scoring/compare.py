@@ -40,7 +40,7 @@ FORMS = {"text": "findings as text", "image": "findings as pictures"}
 
 
 class SolverPair(NamedTuple):
-    """Names of two solvers; differences are the second minus the first."""
+    """The names of two solvers. Differences between them are `b` minus `a`."""
 
     a: str
     b: str
@@ -48,9 +48,11 @@ class SolverPair(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison: the grouping (None: by task), the tested pairs (None: all), and how failures count.
+    """The options of a comparison.
 
-    `margin` is the largest loss in the headline metric that would not matter, above 0 (section `noninferior`).
+    `by` is the grouping (None: by task), and `pairs` are the tested pairs (None: all). `allow_failed` tests solvers
+    even if too many questions failed. `margin`, above 0, is the largest loss in the headline metric that would not
+    matter (section `noninferior`).
     """
 
     by: str | None = None

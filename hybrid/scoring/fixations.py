@@ -53,7 +53,10 @@ MEDIAN_MS: Final = (20.0, 10_000.0)
 
 @dataclass(frozen=True)
 class RecordedPath:
-    """The fixations of one viewer on one picture, (n, 3): x and y as shares of the picture's size, duration in ms."""
+    """The fixations of one viewer on one picture.
+
+    `points` (n, 3) has x and y as shares of the picture's width and height, and the duration in ms.
+    """
 
     picture: str  # The picture's path relative to the folder of pictures
     subject: str

@@ -346,9 +346,10 @@ class Tool(_Tuples):
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
-    # Makes a question in which every network gets the given picture (H, W, 3), at least 400 px a side, or large parts
-    # of it; then the actual input of each network is compared with the expected input. If None, the picture replaces
-    # every image of the known answers, or the tool is called without arguments.
+    # Makes a question in which every network gets the given picture (H, W, 3) or large parts of it; the picture is at
+    # least 400 px a side. The actual input of each network is then compared with the expected input. If None, the known
+    # answers are used with the picture in place of every image; without known answers, the tool is called on the
+    # picture without arguments.
     probe: Callable[[Pixels], CheckCase] | None = None
     # Claims of an output; if None, any output with a confidence above a half is a claim.
     claims: Claims | None = None

@@ -83,10 +83,11 @@ _LABEL_KEYS: Final = ("label", "labels", "key", "keys", "letter", "letters", "id
 
 
 def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the labels and texts in a cell with a mapping, possibly written as text; None for any other cell.
+    """Return the labels and texts of the choices in a cell; None if the cell does not map labels to texts.
 
-    Supported are `{"A": TEXT, ...}`, `{"text": [TEXT, ...], "label": ["A", ...]}` and
-    `[{"label": "A", "text": TEXT}, ...]`. Raises `DataError` for missing or duplicate labels, and for invalid texts.
+    A cell may also be a string with such a mapping in JSON's or Python's syntax. Supported are `{"A": TEXT, ...}`,
+    `{"text": [TEXT, ...], "label": ["A", ...]}` and `[{"label": "A", "text": TEXT}, ...]`. Raises `DataError` for
+    missing or duplicate labels, and for invalid texts.
     """
     pairs = _label_pairs(_mapping(row.cell(column)))
     if pairs is None:

@@ -31,7 +31,11 @@ _CONVERT: Final = "if it was saved on Windows, convert it: iconv -f {} -t UTF-8 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line (from 1), or its number counted from 0 and counted from 1."""
+    """The position of a row in a table.
+
+    In a file of lines, `offset` is the byte offset of the row and `line` its line, from 1. In other files, both are the
+    number of the row, counted from 0 in `offset` and from 1 in `line`.
+    """
 
     offset: int
     line: int

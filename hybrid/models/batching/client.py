@@ -63,7 +63,7 @@ class BatchedClient:
         self.metadata, self.connection = inner.metadata, inner.connection
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
-        """Build the request, as `ChatClient.request`."""
+        """Build the request; see `ChatClient.request`."""
         inner_request = self._inner.request(messages, tools, call)
         return ChatRequest(
             call, _Conversation(messages, tools, inner_request), inner_request.sha256, inner_request.images

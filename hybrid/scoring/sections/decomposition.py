@@ -138,7 +138,10 @@ TERMS: Final = (
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """A question asked of the MLLM alone and with tools: correctness, 0..1, and the tools that it called."""
+    """A question that the MLLM was asked both alone and with tools.
+
+    `alone` and `with_tools` are the correctness, 0..1, of the two answers; `tools` are the tools that it called.
+    """
 
     id: str
     task: str
