@@ -207,7 +207,10 @@ def questions(duels: Sequence[Duel]) -> list[dict[str, float]]:
 
 
 def designs(repeats: int) -> Iterator[tuple[str, list[dict[str, float]]]]:
-    """Yield each design (size, kind of statements, shared difficulty) with the rules' results over all skills."""
+    """Yield the name of each design, with every rule's mean accuracy in each simulation.
+
+    A design is the number of questions per task, how the tool states its confidence, and whether difficulty is shared.
+    """
 
     def reached(duels: Sequence[Duel]) -> dict[str, float]:
         return {name: mean(right) for name, right in out_of_fold(duels).items()}

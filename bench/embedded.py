@@ -63,7 +63,11 @@ Correct = Mapping[str, float]
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """The outcome of a run: right answers by solver, the task of each question, and the validity of calls."""
+    """The outcome of a run.
+
+    `correct` has the score of each question by solver, and `tasks` the task of each question. `testified` counts the
+    specialist's answers by task, and `calls` the well-formed calls and each kind of malformed call.
+    """
 
     correct: Mapping[str, Correct]
     tasks: Mapping[str, str]

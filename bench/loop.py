@@ -57,7 +57,7 @@ class LoopRow:
 
 @dataclass(frozen=True)
 class Compared:
-    """The ratio of a number between two clients: the goal (a maximum) and the measured value."""
+    """The ratio of two clients' values of one measure (`number`): the upper limit to meet, and the measured ratios."""
 
     number: str
     client: str

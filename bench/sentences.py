@@ -304,15 +304,22 @@ def sentences(
 
 
 def pair(
-    rng: np.random.Generator, sizes: Sequence[int], discordant: float, difference: float, rows: int = 1
+    rng: np.random.Generator,
+    sizes: Sequence[int],
+    discordant: float,
+    difference: float | Sequence[float],
+    rows: int = 1,
 ) -> tuple[Metric, Metric]:
-    """Return metrics of two solvers, the second better by `difference` in every task.
+    """Return metrics of two solvers, the second better by `difference` in every task, or by its entry for the task.
 
-    Each question has `rows` equal rows.
+    At least this share of a task's questions differs. Each question has `rows` equal rows.
     """
-    strata = [str(task) for task, size in enumerate(sizes) for _ in range(size // rows)]
+    counts = [size // rows for size in sizes]
+    strata = [str(task) for task, count in enumerate(counts) for _ in range(count)]
+    change = np.repeat(np.broadcast_to(difference, len(sizes)), counts)
+    differing = np.maximum(discordant, abs(change))
     draws, sides = rng.random(len(strata)), rng.random(len(strata)) < 0.5
-    up, down = (discordant + difference) / 2, (discordant - difference) / 2
+    up, down = (differing + change) / 2, (differing - change) / 2
     better, worse = draws < up, (draws >= up) & (draws < up + down)
     text: Combine = "mean_of_ratios" if len(sizes) > 1 else "ratio"
     results = []
@@ -376,8 +383,9 @@ def coverage(draws: int, seed: int) -> Iterator[str]:
         rng = np.random.default_rng([seed, *sizes])
         intervals = (contrast(*pair(rng, sizes, discordant, difference)).interval for _ in range(draws))
         ends = [(item.low, item.high) for item in intervals if item is not None]
-        below = sum(high < difference - 1e-9 for _, high in ends) / draws
-        above = sum(low > difference + 1e-9 for low, _ in ends) / draws
+        truth = float(np.mean(difference))
+        below = sum(high < truth - 1e-9 for _, high in ends) / draws
+        above = sum(low > truth + 1e-9 for low, _ in ends) / draws
         text = " + ".join(map(str, sizes))
         yield f"| {text} | {discordant} | {difference} | {1 - below - above:.3f} | {below:.3f} | {above:.3f} |"
 

@@ -69,7 +69,7 @@ class WarpedPair:
 
     @property
     def direction(self) -> str | None:
-        """Return the main direction of the second camera, one of `DIRECTIONS`; None for a flat image."""
+        """Return the main direction from the first camera to the second, one of `DIRECTIONS`; None for a flat image."""
         if self.centre is None:
             return None
         axis = int(np.argmax(np.abs(self.centre)))

@@ -108,7 +108,10 @@ def serving(checkpoint: Path | str, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def provider(key: str, model: str) -> Iterator[str]:
-    """Address of a server that requires a key, has one model, and refuses as OpenAI does; it always answers A."""
+    """Yield the address of a server with one model that requires a key.
+
+    It rejects a wrong key or model with OpenAI's error, and answers A to everything else.
+    """
     message = {"role": "assistant", "content": "Answer: (A)"}
     reply = {"model": model, "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
 

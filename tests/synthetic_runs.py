@@ -175,8 +175,10 @@ class Drawn:
         return Reply(f"Answer: {answer}", usage=Usage(tool_calls=1), steps=steps)
 
     def controller(self, findings: Mapping[str, str] | None, names: Collection[str] = ()) -> Solver:
-        """Return a controller whose tools return these findings, or nothing if there are none; it does not finish the
-        `names`."""
+        """Return a controller whose tools return these outputs, or no output if `findings` is None.
+
+        It leaves the questions with the ids `names` unfinished.
+        """
 
         def ask(q: Question) -> Reply | None:
             if q.id in names:

@@ -90,7 +90,11 @@ Named = tuple[str, Box]
 
 
 class Fit(NamedTuple):
-    """Each candidate's overlap, 0..1, with the object found; the best candidate (None if undecided); the confidence."""
+    """The comparison of all candidates with the object found, and the confidence, 0..1, in the best one.
+
+    `overlaps` has each candidate's overlap, 0..1, with the object. `best` is the best candidate's index; None if
+    undecided.
+    """
 
     overlaps: tuple[float, ...]
     best: int | None

@@ -95,7 +95,7 @@ def _sections(card: BenchmarkCard) -> Iterator[str]:
         yield "## Settings"
         yield _settings(card.settings)
     if card.baselines:
-        yield "## What the paper reports, and the command that asks the same questions here"
+        yield "## Baselines of the paper, each with the command that asks the same questions here"
         yield from _baselines(card)
     yield "## Images"
     yield table(

@@ -14,7 +14,7 @@ from hybrid.tool import BackendCard, Need, Provenance, Tool
 from hybrid.tool.output_schema import describe_kind, inner_object, unit_of
 
 FOLDER = "reference/tools"
-UNKNOWN = "unknown training data and licence; a run with such weights prints this"
+UNKNOWN = "their training data and licence are unknown; a run with such weights says so"
 
 
 def pages() -> tuple[Page, ...]:
@@ -158,10 +158,10 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
     others = f"others with {code(f'--weights {tool.card.name}=DIR_OR_ID')}"
     if backend.package:
         absent = f"; {code(backend.weights)} where it is not installed" if backend.weights else ""
-        return f"the package {code(backend.package)} contains them{absent}; {others}"
+        return f"those in the package {code(backend.package)}{absent}; {others}"
     if backend.weights:
         return f"{code(backend.weights)}; {others}"
-    return "those of the tools that it calls" if backend.needs else f"none by default; {others}"
+    return "those of the tools that it uses" if backend.needs else f"none by default; {others}"
 
 
 def _provenances(backend: BackendCard) -> str:
@@ -171,7 +171,7 @@ def _provenances(backend: BackendCard) -> str:
     for known in backend.provenances:
         groups.setdefault((_licence(known), _trained_on(known)), []).append(code(known.weights))
     rows = [(", ".join(weights), licence, trained) for (licence, trained), weights in groups.items()]
-    rows.append(("all others", "unknown", "unknown; a run with such weights prints this"))
+    rows.append(("all others", "unknown", "unknown; a run with such weights says so"))
     return table(("weights", "licence", "trained on"), rows)
 
 

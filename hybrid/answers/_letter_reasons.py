@@ -66,7 +66,12 @@ _CAUSE: Final = re.compile(rf"(?i)\b(?:{_CLAUSE}|{_PHRASE})\b")
 
 
 class _Patterns(NamedTuple):
-    """Patterns: a first letter with its reason, another letter with a reason, a last "or B", a rejection, `A? Yes`."""
+    """Patterns for replies that give reasons.
+
+    `start` is the first label with its reason, `other` another label with a reason, `last` an alternative added at the
+    end (`..., or B`), `rejection` a rejected label, and `confirmed` a label that is asked about and confirmed
+    (`A? Yes`).
+    """
 
     start: re.Pattern[str]
     other: re.Pattern[str]

@@ -48,7 +48,11 @@ def group(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True)
 class LetterReply:
-    """`text` is the normalised reply (not empty where rules run), `letters` all labels, `offered` those of choices."""
+    """A reply, and the labels of the choices.
+
+    `text` is the normalised reply, which is never empty where rules run. `letters` are all labels, and `offered` are
+    those of `choices`.
+    """
 
     text: str
     letters: str

@@ -41,7 +41,7 @@ def path_distance(path: Scanpath, other: Scanpath) -> float:
     Durations are ignored. Raises `ValueError` for a path without a fixation.
     """
     if not (path.x and other.x):
-        raise ValueError("a scanpath without a fixation has no distance to another")
+        raise ValueError("a scanpath without fixations cannot be compared with another")
     number = max(len(path.x), len(other.x))
     pairs = zip(_places(path, number), _places(other, number), strict=True)
     return sum(math.dist(a, b) for a, b in pairs) / number

@@ -47,7 +47,7 @@ _COMMA: Final = re.compile(rf"{_GLOSS}(?:,|,?\sand)\s[(\[\"']{{0,2}}")
 
 @dataclass(frozen=True)
 class OrderReply:
-    """A normalised reply, all labels, and the labels that are offered."""
+    """A normalised reply (`text`), all labels (`letters`), and the labels that the question offers (`offered`)."""
 
     text: str
     letters: str

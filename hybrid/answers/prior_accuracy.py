@@ -41,7 +41,7 @@ def chance(prompt: Prompt) -> float:
 
 @dataclass(frozen=True)
 class PriorAccuracy:
-    """Published accuracy of MLLMs and of a guess on a benchmark; empty if no rows are published."""
+    """The published accuracy of MLLMs on a benchmark, and that of a guess. Both are empty if no rows are published."""
 
     # Mean accuracy of MLLMs by route, 0..1; for a scanpath their mean score.
     accuracy: Mapping[str, float] = field(default_factory=dict)

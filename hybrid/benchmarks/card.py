@@ -44,7 +44,7 @@ class Setting:
     def check(self, value: str) -> str:
         """Return the value. Raises `UsageError` that names the option, the value and the valid values."""
         if not (value in self.values if self.pattern is None else re.fullmatch(self.pattern, value)):
-            raise UsageError(f"--setting {self.name}={value}: the values are: {', '.join(self.values)}")
+            raise UsageError(f"--setting {self.name}={value}: the allowed values are: {', '.join(self.values)}")
         return value
 
 
@@ -146,7 +146,10 @@ MAX_ALIKE: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CardCorrection:
-    """Answers of one task and split that the authors replaced on a day (ISO 8601); `said` names the sources."""
+    """A correction: answers of one task and split that the authors of the benchmark replaced.
+
+    `on` is the day of the replacement (ISO 8601), and `said` names the sources.
+    """
 
     task: str
     split: str

@@ -84,7 +84,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="hybrid")
 def cli() -> None:
-    """Measure what vision specialists add to a multimodal LLM, and whether they alone are better.
+    """Measure what vision specialists add to a multimodal LLM, and whether the specialists alone do better.
 
     Three kinds of solver (hybrid graphs, the MLLM alone, the specialists alone) answer the same benchmark questions
     under the same scorers.

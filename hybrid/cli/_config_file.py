@@ -89,9 +89,7 @@ def read_config(path: Path) -> ConfigFile:
     if path.suffix == ".json" and _is_manifest(data):
         return _of_manifest(path)
     if len(data) > MAX_BYTES:
-        raise UsageError(
-            f"--config {path}: {len(data):,} bytes are too many for a configuration (at most {MAX_BYTES:,})"
-        )
+        raise UsageError(f"--config {path}: the file has {len(data):,} bytes; a configuration may have {MAX_BYTES:,}")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -147,7 +145,7 @@ def file_options(file: ConfigFile, earlier: Collection[str]) -> tuple[dict[str, 
     axes: Axes = {}
     matrix = file.entries.get(MATRIX, Node({}, ""))
     if not isinstance(matrix.value, dict):
-        raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below")
+        raise UsageError(f"{matrix.where}: {MATRIX}: write options with lists of values below this key")
     rows = [(word, node, False) for word, node in file.entries.items() if word != MATRIX]
     rows += [(word, node, True) for word, node in matrix.value.items()]
     for word, node, in_matrix in rows:
@@ -183,7 +181,8 @@ def _axis(field: OptionField, node: Node, *, in_matrix: bool) -> tuple[tuple[str
     if not field.can_vary:
         advice = f"give it outside {MATRIX}" if in_matrix else "give one value"
         raise UsageError(
-            f"{node.where}: {key}: this option cannot vary, because it does not distinguish runs: {advice}"
+            f"{node.where}: {key}: this option cannot vary between runs, because it is not part of their identity: "
+            f"{advice}"
         )
     if not isinstance(node.value, tuple) or not node.value:
         raise UsageError(f"{node.where}: {key}: write a list of values, one for each run")

@@ -114,9 +114,9 @@ def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
 backend: Final = shared_option("backend")
 baseline: Final = click.option("--baseline", metavar="SOLVER", help="Test every other solver against this one.")
 benchmark: Final = click.option(
-    "--benchmark", type=types.BENCHMARK, help="The benchmark of saved predictions among the paths."
+    "--benchmark", type=types.BENCHMARK, help="The benchmark of the saved predictions among the paths."
 )
-by: Final = click.option("--by", help="Report by this group (granularity, images, ...) instead of tasks.")
+by: Final = click.option("--by", help="Group by this field (granularity, images, ...), not by task.")
 data: Final = click.option("--data", help="The benchmark's data, for predictions without their questions.")
 device: Final = click.option("--device", type=types.DEVICE, default="cpu", show_default=True)
 field: Final = click.option(
@@ -132,7 +132,11 @@ margin: Final = click.option(
     help="Differences below this count as equal, deficits below it as non-inferior, in units of the headline metric.",
 )
 max_seconds: Final = click.option(
-    "--max-seconds", type=types.AMOUNT, default=300.0, show_default=True, help="Running time of one call of a tool."
+    "--max-seconds",
+    type=types.AMOUNT,
+    default=300.0,
+    show_default=True,
+    help="Maximum running time of one tool call, in seconds.",
 )
 tool_name: Final = click.argument("name", shell_complete=types.tools)
 other_labels: Final = click.option(
@@ -148,19 +152,19 @@ paths: Final = click.argument("paths", nargs=-1, type=types.EXISTING_PATH, requi
 protocol: Final = click.option(
     "--protocol",
     type=click.Choice(["official", "strict"]),
-    help="How replies are read: by the paper's own parser or by ours.  [default: as the run was made; "
+    help="How replies are read: by the paper's own parser or by hybrid's.  [default: as the run was made; "
     "strict for saved predictions]",
 )
 published: Final = click.option(
     "--published",
     is_flag=True,
-    help="Also print what papers report for the same metrics, and how far it compares.",
+    help="Also print what papers report for the same metrics, and how comparable it is.",
 )
 run: Final = click.argument("run", type=types.EXISTING_FOLDER, shell_complete=types.runs)
 weights: Final = shared_option(
     "weights",
     metavar="[TOOL=]DIR_OR_ID",
-    help="Folder or hub id of learned weights; TOOL= names a needed tool.",
+    help="Folder or hub id of learned weights; TOOL= selects another tool that this one calls.",
 )
 tables_option: Final = shared_option("tables", callback=lambda _context, _parameter, value: shape_of(value))
 

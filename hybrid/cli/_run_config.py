@@ -72,7 +72,7 @@ def _fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of a configuration's fields by name, those of a group of options as a mapping."""
     arguments, extra = read_model_args(MODEL_ARGS, values["model_arg"])
     if ("model_settings", "price") not in arguments:
-        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT in USD per million tokens")
+        _refuse_budget(values, "{} needs a price: give --model-arg price=IN/OUT, in USD per million tokens")
     settings: Mapping[str, str] = values["setting"]
     _refuse_misspelt(values["benchmark"], settings)
     if "caption-model" in settings and "caption-price" not in settings:
@@ -92,7 +92,7 @@ def _captioner_settings(captioner: str | None, own: dict[str, Any], model_settin
     """Return the settings of the model that describes images, which has only an address and a price of its own."""
     if captioner is None:
         if own:
-            belong = "--setting caption-url and caption-price belong to a second model"
+            belong = "--setting caption-url and --setting caption-price describe a second model"
             raise UsageError(f"{belong}: give caption-model as well")
         return ModelSettings()
     shared = {name: getattr(model_settings, name) for name in ("image_detail", "max_pixels", "seed", "device")}
@@ -151,7 +151,7 @@ def _read_setting(key: str, text: str) -> Any:
     field = SETTINGS[key]
     # A price has a unit, and more forms than the list of settings shows.
     is_price = field.type is Price
-    advice = f"write {PRICE_FORMS}" if is_price else f"the values are: {', '.join(_setting_values(field))}"
+    advice = f"write {PRICE_FORMS}" if is_price else f"the allowed values are: {', '.join(_setting_values(field))}"
     error = UsageError(f"--setting {key}={text}: {advice}")
     if not text:
         raise error

@@ -139,7 +139,7 @@ def ask_and_show(
                 break
             if (run := make()) is None:
                 results.unneeded += 1
-                tell(f"{place}: it would repeat a run that was already asked, so it is left out")
+                tell(f"{place}: left out, because it would repeat a run that was already asked")
             else:
                 _ask(run, meter, results, name, place)
     except Interrupted as interrupted:
@@ -211,7 +211,7 @@ def estimated(runs: Mapping[str, RunConfig], resolve: Callable[..., ResolvedRun]
 
 @dataclass(frozen=True)
 class _Planned:
-    """One run of a matrix, checked without asking; it keeps no data in memory."""
+    """One run of a matrix, which was checked without sending requests. It keeps no data in memory."""
 
     options: RunOptions
     config: RunConfig

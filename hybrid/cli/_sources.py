@@ -68,7 +68,7 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
     environment = not file.is_manifest
     benchmarks = _benchmarks(given.get(BENCHMARK))
     if (count := len(benchmarks) * math.prod(map(len, axes.values()))) > MAX_RUNS:
-        raise UsageError(f"--config {file.path}: {count} runs; at most {MAX_RUNS}")
+        raise UsageError(f"--config {file.path}: the file defines {count} runs; at most {MAX_RUNS} are allowed")
     runs: dict[str, RunOptions] = {}
     names: set[str] = set()
     for benchmark, choice in itertools.product(benchmarks, itertools.product(*axes.values())):
@@ -76,7 +76,7 @@ def read_runs(given: Mapping[str, Any], file: ConfigFile = NO_FILE) -> tuple[Run
         distinguishing = {BENCHMARK: benchmark} if benchmark else {}
         values, recorded = resolve({**given, **distinguishing}, with_choice(fixed, texts), environment=environment)
         if file is not NO_FILE and values[BENCHMARK] is None:
-            raise UsageError(f"--config {file.path}: {BENCHMARK}: null in a list: write a name or a path")
+            raise UsageError(f"--config {file.path}: {BENCHMARK}: a list must not contain null: write a name or a path")
         distinguishing |= {FIELDS[key].option.long: _value_label(key, texts[key]) for key in axes if len(axes[key]) > 1}
         # If the given options override every difference between two choices, both are the same run.
         if (signature := json.dumps(recorded)) not in runs:

@@ -24,7 +24,7 @@ def open_cache(*, keeps: bool = True) -> FindingCache:
 @click.group("cache", invoke_without_command=True)
 @click.pass_context
 def cache(context: click.Context) -> int:
-    """Tool output cached on disk: computed once, shared by all solvers and runs. Without a command: print its size."""
+    """Show or prune the cache of tool outputs, which all runs share. Without a command, print its size."""
     return 0 if context.invoked_subcommand else context.invoke(show_cache)
 
 
@@ -36,16 +36,18 @@ def show_cache() -> int:
     findings = open_cache()
     usage = size(findings)
     click.echo(f"{findings.folder}")
-    click.echo(f"{usage.findings:,} findings, {usage.findings_bytes / 1e6:,.1f} MB")
+    click.echo(f"{usage.findings:,} tool outputs, {usage.findings_bytes / 1e6:,.1f} MB")
     click.echo(f"{usage.pictures:,} pictures, {usage.pictures_bytes / 1e6:,.1f} MB")
     return 0
 
 
 @cache.command("prune")
-@click.option("--older-than", type=types.FROM_0, required=True, metavar="DAYS", help="0 removes everything.")
+@click.option(
+    "--older-than", type=types.FROM_0, required=True, metavar="DAYS", help="Age in days; 0 removes everything."
+)
 def prune_cache(older_than: float) -> int:
     """Remove tool outputs written more than DAYS ago, and their pictures."""
     from hybrid.serving.cache import prune
 
-    click.echo(f"removed {prune(open_cache(), older_than):,} findings")
+    click.echo(f"removed {prune(open_cache(), older_than):,} tool outputs")
     return 0

@@ -22,7 +22,7 @@ PLACES = (
     "Coordinates are pixels of the image, origin at the top left, x to the right, y down; x1 and y1 of a box are "
     "exclusive. A point is x and y, or only the label that is drawn beside it."
 )
-UNKNOWN = "unknown training data and licence; a run with such weights prints this"
+UNKNOWN = "their training data and licence are unknown; a run with such weights says so"
 
 
 @click.command("show")
@@ -197,10 +197,10 @@ def _weights(tool: Tool, backend: BackendCard) -> str:
     others = f"others with --weights {name}=DIR_OR_ID"
     if backend.package:
         absent = f"; {backend.weights} where it is not installed" if backend.weights else ""
-        return f"the package {backend.package} contains them{absent}; {others}"
+        return f"those in the package {backend.package}{absent}; {others}"
     if backend.weights:
         return f"{backend.weights} by default; {others}"
-    return "those of the tools that it calls" if backend.needs else f"none by default: --weights {name}=DIR_OR_ID"
+    return "those of the tools that it uses" if backend.needs else f"none by default: --weights {name}=DIR_OR_ID"
 
 
 def _here(tool: Tool, backend: BackendCard) -> str:
@@ -233,7 +233,7 @@ def _reliability(backend: BackendCard) -> str:
         for bin_, end in zip(bins, ends, strict=True)
         if bin_.n
     ]
-    return "\n".join([f"on {backend.counted_on}, by the confidence it states:", *rows])
+    return "\n".join([f"on {backend.counted_on}, by the stated confidence:", *rows])
 
 
 def _fields(properties: Mapping[str, Any], required: Sequence[str], indent: str) -> Iterator[str]:

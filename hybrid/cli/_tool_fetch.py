@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FoundWeights:
-    """The weights of one tool: reference, folder, and one hash over all weight files.
+    """The weights of one tool.
 
-    `path` and `sha256` are None if a package contains the weights; `weights` is then `PACKAGE==VERSION`.
+    `weights` names them, `path` is their folder, and `sha256` is one hash over all weight files. If a package contains
+    the weights, `weights` is `PACKAGE==VERSION`, and `path` and `sha256` are None.
     """
 
     tool: str
@@ -45,7 +46,11 @@ class FoundWeights:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """Options for every tool: weights by tool name, a folder of repositories, whether to download and to check."""
+    """The options of `hybrid tools fetch`.
+
+    `named` has weights by tool name. `source` is a folder of repositories that replaces the download. `dry_run` only
+    prints facts, and `check` asks for the known answers.
+    """
 
     named: Mapping[str, str]
     source: Path | None
@@ -56,15 +61,17 @@ class _Wanted:
 
 @click.command("fetch")
 @click.argument("tools", nargs=-1, metavar="[TOOL]...", shell_complete=types.tools)
-@click.option("--weights", multiple=True, metavar="[TOOL=]DIR_OR_ID", help="Instead of a tool's default weights.")
+@click.option(
+    "--weights", multiple=True, metavar="[TOOL=]DIR_OR_ID", help="Fetch these weights instead of the default ones."
+)
 @click.option(
     "--from",
     "source",
     type=types.EXISTING_FOLDER,
-    help="A folder of repositories, each OWNER/NAME or OWNER--NAME in it, instead of the hub.",
+    help="Copy from this folder instead of the hub; it contains repositories named OWNER/NAME or OWNER--NAME.",
 )
 @click.option("--dry-run", is_flag=True, help="Only print what would be fetched; do not fetch or check anything.")
-@click.option("--no-check", is_flag=True, help="Do not check the known answers.")
+@click.option("--no-check", is_flag=True, help="Do not check the weights on images with known answers.")
 @click.option(
     "--device",
     type=types.DEVICE,
@@ -72,7 +79,12 @@ class _Wanted:
     show_default=True,
     help="Device on which the known answers are checked.",
 )
-@click.option("-o", "--out", type=types.ANY_PATH, help="Also write tool, id, path and sha256 as JSON.")
+@click.option(
+    "-o",
+    "--out",
+    type=types.ANY_PATH,
+    help="Also write each tool, with the id, path and sha256 of its weights, as JSON.",
+)
 @path_option
 @logging_options_of
 def fetch(
@@ -85,7 +97,7 @@ def fetch(
     device: str,
     out: Path | None,
 ) -> int:
-    """Fetch the learned weights of every TOOL (default: all that have some) into the hub's cache, and check them.
+    """Fetch the learned weights of every TOOL (default: all tools with weights) into the hub's cache, and check them.
 
     Prints size, licence and training images first. HF_ENDPOINT names a mirror, HF_HOME the folder of the cache,
     HF_TOKEN your access token. An interrupted download resumes. Exit code 3 if weights of any tool are absent or wrong.
@@ -108,7 +120,7 @@ def fetch(
     selected = [load("tools", name) for name in dict.fromkeys((*tools, *request.named))]
     for tool in selected:
         if not _loads(tool):
-            raise UsageError(f"{tool.card.name} loads no weights of its own")
+            raise UsageError(f"{tool.card.name} loads no weights of its own, so there is nothing to fetch")
     _refuse_absent_folders(pinned.values())
     # By default, fetch the weights of all tools whose learned backend loads some.
     for tool in selected or [tool for _, tool in load_each("tools") if _loads(tool)]:
@@ -290,7 +302,7 @@ def _checked(tool: Tool, folder: str | None, request: _Wanted) -> str:
     from hybrid.serving.loader import Loader
 
     if not request.check:
-        return f"not checked; run `hybrid tools check {tool.card.name}`"
+        return f"not checked; `hybrid tools check {tool.card.name}` checks them"
     # Use the folder: an id would be looked up on the hub again.
     weights = {} if folder is None else {tool.card.name: str(folder)}
     local_tool: Tool = load("tools", tool.card.name, in_process=True)

@@ -105,7 +105,7 @@ def import_weights(
         renamed_note = "" if old == name else f"  (was {old})"
         click.echo(f"{name}  {str(tensor.dtype).removeprefix('torch.')} [{shape}]{renamed_note}")
     if other:
-        click.echo(f"left out, no tensors: {', '.join(other)}", err=True)
+        click.echo(f"left out, because they are not tensors: {', '.join(other)}", err=True)
     if dry_run:
         click.echo(f"{len(renamed)} tensors; nothing was written (--dry-run)", err=True)
         return 0
@@ -140,7 +140,7 @@ def read_tensors(file: Path, key: str | None = None) -> tuple[dict[str, Any], li
         nested = next((name for name in NESTED if isinstance(content.get(name), Mapping)), None)
         content = content if nested is None else content[nested]
     if not isinstance(content, Mapping):
-        raise WeightsError(f"{file} holds a {type(content).__name__} and no mapping from names to tensors")
+        raise WeightsError(f"{file} contains a {type(content).__name__}, not a mapping from names to tensors")
     import torch
 
     tensors = {str(name): value for name, value in content.items() if isinstance(value, torch.Tensor)}
@@ -167,8 +167,8 @@ def _load(file: Path) -> Any:
             global_name = re.search(r"GLOBAL ([\w.]+)", str(error))
             what = f" ({global_name[1]})" if global_name else ""
             raise WeightsError(
-                f"{file} contains more than tensors{what}, and loading that would run code from the file: where you "
-                "trust the file, save only the network's state_dict() with torch.save"
+                f"{file} contains more than tensors{what}, and loading that would run code from the file: if you "
+                "trust the file, load it and save only the network's state_dict() with torch.save"
             ) from error
         if isinstance(error, OSError | RuntimeError | ValueError | EOFError | KeyError | SafetensorError):
             raise WeightsError(f"{file} cannot be read as a checkpoint of torch ({type(error).__name__})") from error
@@ -183,20 +183,25 @@ def read_renames(path: Path) -> tuple[tuple[re.Pattern[str], str], ...]:
     """
     text = path.read_text("utf-8")
     if len(text) > MAX_TABLE:
-        raise UsageError(f"--rename {path}: {len(text):,} characters are too many for a table of names")
+        raise UsageError(f"--rename {path}: the file has {len(text):,} characters; at most {MAX_TABLE:,} are read")
     try:
         tables = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Dict)]
         if len(tables) != 1:
-            raise UsageError(f'--rename {path}: write one mapping, {{"PATTERN": "REPLACEMENT"}}; it has {len(tables)}')
+            raise UsageError(
+                f'--rename {path}: write one mapping, {{"PATTERN": "REPLACEMENT"}}; the file has {len(tables)}'
+            )
         table = ast.literal_eval(tables[0])
     except (SyntaxError, ValueError) as error:
         raise UsageError(
-            f"--rename {path}: the mapping must contain only plain texts ({type(error).__name__})"
+            f"--rename {path}: the mapping must contain only string literals ({type(error).__name__})"
         ) from error
     renames = []
     for pattern, replacement in table.items():
         if not (isinstance(pattern, str) and isinstance(replacement, str)):
-            raise UsageError(f"--rename {path}: {pattern!r}: both must be texts, not {replacement!r:.60}")
+            raise UsageError(
+                f"--rename {path}: {pattern!r}: pattern and replacement must be texts; the replacement is "
+                f"{replacement!r:.60}"
+            )
         try:
             renames.append((re.compile(pattern), replacement))
         except re.error as error:
@@ -221,7 +226,9 @@ def rename_tensors(
         renamed[name] = (old, tensor)
     unused = [pattern.pattern for pattern, _ in renames if not any(pattern.search(old) for old in tensors)]
     if unused and len(unused) == len(renames):
-        raise UsageError(f"--rename: no name matches {unused[0]!r}; the first is {next(iter(tensors))!r}")
+        raise UsageError(
+            f"--rename: no name of a tensor matches {unused[0]!r}; the first name is {next(iter(tensors))!r}"
+        )
     return renamed
 
 

@@ -18,7 +18,7 @@ from hybrid.display.terminal import TEXT, Shape
 @tables_option
 @shared.as_json
 def metrics(run: Path, tables: Shape, *, as_json: bool) -> int:
-    """Count for each tool in a RUN its calls, faults and seconds, and how often its answer was right, by route.
+    """For each tool in RUN, count calls, faults and seconds, and how often its answer was right, by route.
 
     Nothing is called: the rules read the recorded outputs. If no rule reads a tool's output, its answers are unknown.
 

@@ -27,8 +27,10 @@ BESIDE: Final = (", add_search_path", "add_search_path([Path(__file__).parent], 
     metavar="DIR",
     help="Write into DIR, which is created if it does not exist.  [default: tools/ of the project]",
 )
-@click.option("--learned", is_flag=True, help="Wrap a network; the test saves a tiny checkpoint and loads it.")
-@click.option("--module", is_flag=True, help="With --learned: the network is a torch module that the file defines.")
+@click.option(
+    "--learned", is_flag=True, help="Write a tool that runs a network; its test saves a tiny checkpoint and loads it."
+)
+@click.option("--module", is_flag=True, help="With --learned: the file defines the network as a torch module.")
 def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     """Write a new tool in one file, and its test, for you to change; both run at once (docs/add-a-tool.md).
 
@@ -45,7 +47,7 @@ def new(name: str, folder: Path | None, *, learned: bool, module: bool) -> int:
     if not is_word(name):
         raise UsageError(f"{name!r}: {no_word('tool')}, and begins with a letter")
     if module and not learned:
-        raise UsageError("--module names the network: add --learned")
+        raise UsageError("--module is for a learned tool: add --learned")
     tools_folder = Path(folders("tools")[0])
     path = folder
     # A folder laid out like the project has its tools in `tools/`, and tools next to that folder are not found.

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 @click.command("serve")
 @path_option
-@click.option("--tools", "tool_names", help="Tools to serve: A,B.  [default: all]")
-@click.option("--http", is_flag=True, help="Streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
+@click.option("--tools", "tool_names", help="Serve only these tools.  [default: all]")
+@click.option("--http", is_flag=True, help="Serve streamable HTTP on 127.0.0.1 instead of stdin and stdout.")
 @click.option("--port", type=types.PORT, help="With --http; 0 for a free port.  [default: 0]")
 @click.option(
     "--allow-folder",
     "folder",
     type=types.EXISTING_FOLDER,
     metavar="DIR",
-    help="Callers may name image files below DIR; without it images come as data alone.",
+    help="Callers may name image files inside DIR. Without this option, they can only send images as data.",
 )
 @shared.backend
 @click.option("--weights", multiple=True, metavar="[TOOL=]DIR_OR_ID", help="Weights of a tool's learned backend.")
@@ -63,7 +63,7 @@ def serve(
     from hybrid.serving.loader import refuse_absent
 
     if port is not None and not http:
-        raise UsageError("--port goes with --http")
+        raise UsageError("--port has no effect without --http: add --http, or leave --port out")
     selected = _read_tool_names(tool_names)
     weight_options = weights_by_tool(weights, tools_named(selected or ()))
     try:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Seconds between two checks of a server that is loading.
 POLL_S = 0.2
-# Seconds that a server has to end before it is killed.
+# Seconds that a server is given to shut down before it is killed.
 END_S = 10.0
 # Number of lines of the log that an error shows.
 LOG_LINES = 5
@@ -49,7 +49,7 @@ LOG_LINES = 5
 @shared_option("tool_dtype")
 @shared_option("tool_compile")
 @shared_option("unchecked_weights")
-@click.option("--idle", type=types.AMOUNT, metavar="MINUTES", help="End after this time without a client.")
+@click.option("--idle", type=types.AMOUNT, metavar="MINUTES", help="End the server after this time without a client.")
 @click.option("--foreground", is_flag=True, help="Stay in this terminal; Ctrl-C ends the server.")
 @path_option
 @logging_options_of
@@ -134,10 +134,10 @@ def _to_load(selected: list[str] | None, options: ServiceOptions) -> list[Tool]:
         elif selected:
             raise UsageError(f"--tools {name}: it loads no network and needs no server; leave it out")
     for name in options.weights.keys() - {tool.card.name for tool in tools}:
-        reason = "it is not among --tools" if selected else "it loads no network"
+        reason = "this tool is not among --tools" if selected else "this tool loads no network"
         raise UsageError(f"--weights {name}={options.weights[name]}: {reason}")
     if not tools:
-        raise UsageError("no weights of a tool are on disk: `hybrid tools fetch` downloads them, or give --weights")
+        raise UsageError("no tool has weights on disk: download some with `hybrid tools fetch`, or give --weights")
     return tools
 
 
@@ -223,7 +223,7 @@ def down() -> int:
     if process is None:
         is_stale = remove_stale()
         click.echo(
-            "no tool server is up" + ("; removed the socket that an earlier one left behind" if is_stale else "")
+            "no tool server is up" + ("; removed the socket that an earlier server had left" if is_stale else "")
         )
         return 0
     for number in (signal.SIGTERM, signal.SIGKILL):

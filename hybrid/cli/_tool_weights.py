@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 @shared.weights
 @shared.backend
 @shared.device
-@click.option("--contract", is_flag=True, help="Check instead the contract that every tool must keep.")
-@click.option("--args", "args_json", help="With --contract: arguments of a plain call, as JSON.")
+@click.option(
+    "--contract", is_flag=True, help="Check the contract that every tool must keep, instead of the known answers."
+)
+@click.option("--args", "args_json", help="With --contract: the arguments of the call that is checked, as JSON.")
 @path_option
 @logging_options_of
 def check(
@@ -47,9 +49,9 @@ def check(
     Then the backend gets questions that the pictures cannot answer (one colour, noise, a single pixel, all points at
     one place): an answer with any confidence is an error.
 
-    With --contract: is the card complete, does the same question always get byte-identical output, do unusual images
-    and arguments get an output or a clear refusal, are texts short and numbers finite, with their units? A plain call
-    uses the arguments of the first known answer, unless --args gives others.
+    --contract checks instead that the card is complete, equal questions get byte-identical output, unusual images and
+    arguments get an output or a clear refusal, texts are short, and numbers are finite and named with units. A plain
+    call uses the arguments of the first known answer, unless --args gives others.
 
     \b
     Examples:
@@ -142,7 +144,7 @@ def _known_answers(name: str, tool: Tool, options: BackendChoice) -> int:
     loader = Loader(options)
     if not tool.checks and tool.claims is None and tool.backend("learned") is None:
         raise UsageError(
-            f"{name} has no network and no images with known answers: add one (@{name}.check, docs/add-a-tool.md)"
+            f"{name} has no network and no images with known answers: add an image (@{name}.check, docs/add-a-tool.md)"
         )
     ready = loader.load(tool)
     checked, seen = run_checks(tool, ready.backend), run_probes(tool, ready.backend)

@@ -43,13 +43,16 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--solver",
     type=types.SOLVER,
     shell_complete=types.solvers,
-    help="A solver that offers tools to the model.  [default: controller]",
+    help="The solver to examine; it must offer tools to the model.  [default: controller]",
 )
-@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation, with a run in each folder.")
+@click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the ablation; each run gets a folder in it.")
 @click.option(
-    "--leave-out/--no-leave-out", is_flag=True, default=True, help="A run without each tool.  [default: leave-out]"
+    "--leave-out/--no-leave-out",
+    is_flag=True,
+    default=True,
+    help="For each tool, make a run without it.  [default: leave-out]",
 )
-@click.option("--add-one", is_flag=True, help="Also a run with each tool alone.")
+@click.option("--add-one", is_flag=True, help="For each tool, also make a run with that tool alone.")
 @click.option(
     "--vary",
     metavar="A,B",
@@ -60,7 +63,8 @@ RARE = RARE_BESIDE_RUN | {"tool_output", "path", "form_csv", "form_latex"}
     "--report",
     type=types.EXISTING_PATH,
     metavar="DIR",
-    help="Only print the ablation in this folder. Uses --solver, --unanswered, --allow-failed and the output formats.",
+    help="Print the existing ablation in this folder and ask nothing. Of the other options, it takes only --solver, "
+    "--unanswered, --allow-failed and the output formats.",
 )
 @form_options
 @logging_options_of
@@ -103,7 +107,9 @@ def command(form: str | None, **options: Any) -> int:
     options["solver"] = options["solver"] or DEFAULT_SOLVER
     config = run_config(click.get_current_context(), {"solver": (options["solver"],)})
     if not load_solver(options["solver"]).offers_tools:
-        raise UsageError(f"--solver {options['solver']} does not offer tools to a model: there is nothing to leave out")
+        raise UsageError(
+            f"--solver {options['solver']} does not offer tools to a model, so there is nothing to leave out"
+        )
     tools = offered_tools(config)
     vary = None if options["vary"] is None else [name.strip() for name in options["vary"].split(",") if name.strip()]
     tools_offered = [tool.card.name for tool in tools.tools_offered]

@@ -29,7 +29,10 @@ PAGE_FILE: Final = "answer.html"
 @click.command("ask", cls=Grouped, params=options_of_a_question(), rare=RARE)
 @click.argument("words", nargs=-1, required=True, metavar='PHOTO... "QUESTION"')
 @click.option(
-    "--choice", multiple=True, metavar="TEXT", help="An option of a multiple-choice question. Given once for each."
+    "--choice",
+    multiple=True,
+    metavar="TEXT",
+    help="An option of a multiple-choice question. Repeat it for each option.",
 )
 @click.option(
     "--kind",
@@ -70,7 +73,7 @@ def command(
 
     images, question = split_words(words)
     if len(choice) == 1:
-        raise UsageError("--choice: a multiple-choice question has two options or more, each with its own --choice")
+        raise UsageError("--choice: a multiple-choice question needs at least two options: give --choice once for each")
     folder = write_question(images, question, choice, kind or "")
     fixed = {"solver": given["solver"] or ("controller",), "out": given["out"] or new_run_folder()}
     config = run_config(context, {**fixed, "benchmark": str(folder), "split": "hidden"})

@@ -60,14 +60,14 @@ def show(name: str, show_all: bool, tables: Shape) -> int:
         click.echo("\nMore: --all (settings, metrics and their formulas, baselines, published numbers)")
         return 0
     if card.baselines:
-        click.echo("\nwhat the paper reports, and the command that asks the same questions here")
+        click.echo("\nbaselines of the paper, each with the command that asks the same questions here")
     for baseline in card.baselines:
         click.echo(folded(f"  {baseline.name} ({baseline.where})", tables))
         click.echo(
             f"    {baseline.command}" if tables == "wide" else pasteable(baseline.command.split(), tables, "    ")
         )
         if baseline.differs:
-            click.echo(folded(f"    other than there: {baseline.differs}", tables))
+            click.echo(folded(f"    different from the paper: {baseline.differs}", tables))
     for table in published_tables(published(card.name)):
         click.echo(f"\n{RENDERERS[TEXT[tables]](table)}", nl=False)
     return 0
@@ -103,7 +103,7 @@ def _settings_and_metrics(card: BenchmarkCard) -> Iterator[str]:
     from hybrid.scoring.metric_cards import FURTHER
 
     own_heading = "\nsettings (--setting KEY=VALUE)" if card.settings else "\nno settings"
-    common = "\nsettings that every benchmark has; they say how a model is asked"
+    common = "\nsettings of every benchmark, which determine how a model is asked"
     for heading, settings in ((own_heading, card.settings), (common, common_settings())):
         yield heading
         for setting in settings:

@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     cls=types.Listed,
     multiple=True,
     metavar="NAME,NAME",
-    help="Print these tables, such as metrics, tasks, differences, outcomes, gain, ceiling, agreement or evidence.",
+    help=(
+        "Print only these tables, such as metrics, tasks, differences, outcomes, gain, ceiling, agreement or evidence."
+    ),
 )
 @click.option("--all", is_flag=True, help="Print every table.")
 @tables_option

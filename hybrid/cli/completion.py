@@ -13,7 +13,7 @@ from hybrid.core.errors import UsageError
 def command(shell: str) -> int:
     """Print the script that lets SHELL complete commands, options, benchmarks, solvers, tools and runs.
 
-    Read it where the shell starts:
+    Load it in the shell's startup file:
 
     \b
       bash: echo 'eval "$(hybrid completion bash)"' >> ~/.bashrc

@@ -52,7 +52,7 @@ def command() -> None:
     default="questions.jsonl",
     show_default=True,
     metavar="FILE",
-    help="Ends in .jsonl, .csv or .tsv.",
+    help="The file to write; its name ends in .jsonl, .csv or .tsv.",
 )
 @logging_options_of
 def template(out: Path) -> int:
@@ -78,17 +78,18 @@ def template(out: Path) -> int:
     cls=types.Listed,
     multiple=True,
     metavar="A,B",
-    help="Only these tasks.  [default: every task that can be generated]",
+    help="Generate only these tasks.  [default: every task that can be generated]",
 )
-@click.option("--each", type=types.NUMBER, default=4, show_default=True, help="Questions of each task.")
+@click.option("--each", type=types.NUMBER, default=4, show_default=True, help="Number of questions per task.")
 @click.option("--seed", type=types.COUNT, default=0, show_default=True)
 @click.option(
     "--replies",
     cls=types.Listed,
     multiple=True,
     metavar="A,B",
-    help="Also write made-up answers, a folder for each of these model names, for --model replay:NAME. The "
-    "first model answers (B) to every second question and (A) to the others, the next to every third, and so on.",
+    help="Also write made-up answers of models with these names, one folder each, for --model replay:NAME. The "
+    "first model answers (B) to every second question and (A) to the others; the second model answers (B) to every "
+    "third, and so on.",
 )
 @logging_options_of
 def sample(out: Path, benchmark: str, tasks: tuple[str, ...], each: int, seed: int, replies: tuple[str, ...]) -> int:
@@ -167,7 +168,12 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
 )
 @click.option("--split", help="A split of the data.  [default: the benchmark's first]")
 @click.option(
-    "--task", "tasks", cls=types.Listed, multiple=True, metavar="A,B", help="Only these tasks.  [default: every task]"
+    "--task",
+    "tasks",
+    cls=types.Listed,
+    multiple=True,
+    metavar="A,B",
+    help="Check only these tasks.  [default: every task]",
 )
 @click.option(
     "--setting",
@@ -182,7 +188,7 @@ def _expected_counts(benchmark: Benchmark, source: Source, tasks: tuple[str, ...
     metavar="DIR",
     help="The folder that image paths are relative to, as for `hybrid run`.",
 )
-@click.option("--strict", is_flag=True, help="Refuse data with a row that cannot be used: exit code 2.")
+@click.option("--strict", is_flag=True, help="End with exit code 2 if a row of the data cannot be used.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @path_option
 @logging_options_of
@@ -363,10 +369,12 @@ def _check_hub(bench: Benchmark, data: str, split: str | None, tasks: tuple[str,
         click.echo(json.dumps({**facts, "gated": hub_files.gated, "bytes": total, "to_fetch": absent, "files": files}))
         return 0
     click.echo(
-        f"{hub_files.id} at {hub_files.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to fetch"
+        f"{hub_files.id} at {hub_files.revision}: {total / 1e6:,.2f} MB, {absent / 1e6:,.2f} MB of them to download"
     )
     if hub_files.gated:
-        click.echo("It is gated: accept its conditions on its page, and set HF_TOKEN to a token of that account.")
+        click.echo(
+            "The data set is gated: accept its conditions on its page, and set HF_TOKEN to a token of your account."
+        )
     for file in hub_files.files:
         click.echo(f"{file.size / 1e6:10,.2f} MB  {file.path}{'  (on disk)' if file.on_disk else ''}")
     return 0

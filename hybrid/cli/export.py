@@ -38,7 +38,7 @@ TO = click.option(
 @click.command("export", cls=Grouped)
 @click.argument("run", type=types.RUN_OR_SOLVER, metavar="RUN[/SOLVER]")
 @TO
-@click.option("-o", "--out", type=types.ANY_PATH, required=True, help="A new file or folder.")
+@click.option("-o", "--out", type=types.ANY_PATH, required=True, help="The file or folder to write; it must not exist.")
 @click.option(
     "--images",
     type=click.Choice(["attached", "none"]),
@@ -47,9 +47,12 @@ TO = click.option(
 @click.option(
     "--only",
     type=click.Choice(["right", "helped", "all"]),
-    help="Which conversations to write: answered right, right with tools and wrong without, or all.  [default: right]",
+    help="Which conversations to write: those with a right answer (right), those right with tools and wrong without "
+    "(helped), or all.  [default: right]",
 )
-@click.option("--max-turns", type=types.NUMBER, metavar="N", help="Longest conversation, in model turns.")
+@click.option(
+    "--max-turns", type=types.NUMBER, metavar="N", help="Leave out conversations with more than N model turns."
+)
 @click.option(
     "--allow",
     type=click.Choice(["test-split", "generated"]),

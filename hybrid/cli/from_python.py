@@ -85,7 +85,7 @@ def run(
 def _run(
     benchmark: str | RunConfig | None, questions: Sequence[Question] | None, options: Mapping[str, Any]
 ) -> ScoreReport:
-    """Like `run`, but errors use the names of the command line."""
+    """Like `run`, but errors name options as on the command line (`--solver` instead of `solvers`)."""
     load_keys()
     if questions is not None:
         if benchmark is not None:
@@ -192,7 +192,7 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
         from langchain_core.language_models import BaseChatModel
 
         if not isinstance(model_option, BaseChatModel):
-            raise UsageError(f"model={model_option!r:.80}: write provider:name, or hand in a chat model of LangChain's")
+            raise UsageError(f"model={model_option!r:.80}: write provider:name, or pass a LangChain chat model")
         model = model_option
         plain_options["model"] = model_name(model)
     for key, objects, name_of, used_names in (
@@ -221,13 +221,13 @@ def with_names(options: Mapping[str, object]) -> tuple[Objects, dict[str, object
 
 def _solver_name(solver: object) -> str:
     if not isinstance(solver, Solver):
-        raise UsageError(f"solvers={solver!r:.80}: write a name, or hand in a hybrid.solving.solver.Solver")
+        raise UsageError(f"solvers={solver!r:.80}: write a name, or pass a hybrid.solving.solver.Solver")
     return solver.name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(solver).__name__).lower()
 
 
 def _tool_name(tool: object) -> str:
     if not isinstance(tool, Tool):
-        raise UsageError(f"tools={tool!r:.80}: write a name, or hand in a hybrid.tool.Tool")
+        raise UsageError(f"tools={tool!r:.80}: write a name, or pass a hybrid.tool.Tool")
     return tool.card.name
 
 

@@ -32,19 +32,27 @@ if TYPE_CHECKING:
     cls=types.Listed,
     multiple=True,
     metavar="A,B",
-    help="Only these solvers.  [default: all of the run]",
+    help="Judge only the replies of these solvers.  [default: all solvers of the run]",
 )
-@click.option("--base-url", type=types.ADDRESS, help="An OpenAI-compatible server, such as http://127.0.0.1:8000/v1.")
 @click.option(
-    "--model-arg", "model_args", multiple=True, metavar="K=V", help="Any other option that the provider accepts."
+    "--base-url", type=types.ADDRESS, help="Address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1."
 )
-@click.option("--max-tokens", type=types.NUMBER, help="Longest reply of the judge.")
+@click.option(
+    "--model-arg",
+    "model_args",
+    multiple=True,
+    metavar="K=V",
+    help="Any other option of the judge; may be given several times.",
+)
+@click.option("--max-tokens", type=types.NUMBER, help="Maximum length of the judge's reply, in tokens.")
 @click.option(
     "--protocol",
     type=click.Choice(["official", "strict"]),
-    help="The parse that leaves replies unparsed.  [default: as the run was made]",
+    help="The parser whose unread replies are judged.  [default: as the run was made]",
 )
-@click.option("--concurrency", type=types.NUMBER, default=16, show_default=True, help="Replies in flight.")
+@click.option(
+    "--concurrency", type=types.NUMBER, default=16, show_default=True, help="Number of replies judged at the same time."
+)
 @tables_option
 @shared.as_json
 @path_option
@@ -141,8 +149,7 @@ def show(verdicts: Sequence[Judged], run: Path, tables: Shape, *, as_json: bool)
     refused = [verdict.solver for verdict in verdicts if verdict.refused]
     notes = (f"`hybrid score {run} --verdicts judge` shows the numbers with these verdicts and without.",)
     if refused:
-        notes = (
-            f"Not used for {', '.join(refused)}: it agrees with the parser on too few replies that the parser reads.",
-        )
+        listed = ", ".join(refused)
+        notes = (f"Its verdicts on {listed} are not used: it agrees with the parser on too few readable replies.",)
     table = Table("Verdicts on unparsed replies", columns, tuple(rows), notes)
     click.echo(RENDERERS[TEXT[tables]](table), nl=False)

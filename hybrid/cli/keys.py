@@ -18,7 +18,7 @@ from hybrid.display.terminal import TEXT, Shape
 def command(tables: Shape, as_json: bool) -> int:
     """List which keys are found, in the environment or in `.env` of the working folder. Values are never shown.
 
-    The environment wins over the file. From the file, only variables named like secrets are read (..._API_KEY,
+    The environment overrides the file. From the file, only variables named like secrets are read (..._API_KEY,
     ..._TOKEN). Exit code 3 if no provider's key is found.
 
     \b

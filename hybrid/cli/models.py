@@ -34,7 +34,7 @@ def command() -> None:
 def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, **_options: Any) -> int:
     """Ask MODEL about 20 small questions: what it sees, how it calls tools, what its server accepts.
 
-    The last line is a command for a run. Exit code 3 if a run without the options in it would be refused.
+    The last line is a command for a run. Exit code 3 if a run without the options in this command would be refused.
 
     \b
     Example:
@@ -72,7 +72,7 @@ def check(context: click.Context, /, model: str, tables: Shape, as_json: bool, *
     "--server-arg",
     multiple=True,
     metavar="KEY=VALUE",
-    help="An argument of the server, without dashes; on and off switch flags. May be given several times.",
+    help="An argument of the server, without dashes; for a flag, KEY=on or KEY=off. May be given several times.",
 )
 def serve(model: str, server_arg: tuple[str, ...]) -> int:
     """Start the server of MODEL and keep it up for other commands. Ctrl-C ends it.

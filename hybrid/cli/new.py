@@ -23,7 +23,7 @@ def command() -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("-o", "--out", type=types.ANY_PATH, metavar="DIR", help="The repository's folder.  [default: NAME]")
+@click.option("-o", "--out", type=types.ANY_PATH, metavar="DIR", help="Folder of the new repository.  [default: NAME]")
 def plugin(name: str, out: Path | None) -> int:
     """Write a repository with a tool, a solver and a statistic, a test of each, and continuous integration.
 
@@ -125,7 +125,7 @@ def _benchmark_folder(name: str, folder: Path) -> Path:
             raise UsageError(f"{existing} already exists")
     if tools := flat_tools(folder):
         raise UsageError(
-            f"{folder} contains tools ({', '.join(tools)}), which would not be found beside a folder benchmarks/: move "
-            f"them to {folder / 'tools'}, or name another folder with --path"
+            f"{folder} contains tools ({', '.join(tools)}), which would no longer be found next to a benchmarks/ "
+            f"folder: move them to {folder / 'tools'}, or choose another folder with --path"
         )
     return place

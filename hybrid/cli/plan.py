@@ -18,22 +18,35 @@ if TYPE_CHECKING:
     from hybrid.stats import Design
 
 ASSUMED = (
-    "assumed, from pairs of models on BLINK; one model with and without tools differs less; give a RUN to use its share"
+    "assumed from pairs of models on BLINK; one model with and without tools differs on fewer questions; a RUN gives "
+    "the measured share"
 )
 
 
 @click.command("plan")
 @click.argument("where", type=types.EXISTING_PATH, required=False, metavar="[RUN|DATA]")
-@click.option("--difference", type=types.DIFFERENCE, metavar="D", help="Difference of accuracies to be detected: 0.05.")
+@click.option(
+    "--difference", type=types.DIFFERENCE, metavar="D", help="Difference in accuracy to detect, such as 0.05."
+)
 @click.option("--questions", type=types.NUMBER, metavar="N", help="Print the difference that N questions can detect.")
-@click.option("--tasks", cls=types.Listed, multiple=True, metavar="N,N", help="Questions of each task: 120,60,20.")
-@click.option("--cluster", type=types.NUMBER, default=1, help="Rows per question, for example 5 rotations.")
+@click.option(
+    "--tasks",
+    cls=types.Listed,
+    multiple=True,
+    metavar="N,N",
+    help="Number of questions of each task, such as 120,60,20.",
+)
+@click.option("--cluster", type=types.NUMBER, default=1, help="Number of rows per question, for example 5 rotations.")
 @click.option(
     "--benchmark", type=types.BENCHMARK, help="The benchmark of DATA.  [default: blink; for a file of questions, none]"
 )
-@click.option("--discordant", type=types.SHARE_TO_1, help="Share of questions that one solver alone gets right.")
+@click.option(
+    "--discordant", type=types.SHARE_TO_1, help="Share of the questions that only one of the two solvers gets right."
+)
 @click.option("--power", type=types.SHARE, default=0.8, show_default=True)
-@click.option("--level", type=types.SHARE, default=0.05, show_default=True, help="Two-sided error of the test.")
+@click.option(
+    "--level", type=types.SHARE, default=0.05, show_default=True, help="Significance level of the two-sided test."
+)
 @path_option
 def command(
     where: Path | None,
@@ -62,13 +75,14 @@ def command(
     from hybrid.stats import TYPICAL_DISCORDANT, Design, detectable_difference, sample_size
 
     if bool(where) + bool(questions) + bool(tasks) > 1:
-        raise UsageError("give one of the three: RUN or DATA, --questions N, or --tasks N,N")
+        raise UsageError("give only one of these: RUN or DATA, --questions N, or --tasks N,N")
     if bool(questions) if difference is not None else not (where or questions or tasks):
         raise UsageError(
-            "give one of the two: --difference D, or, to see what can be shown, --questions N, --tasks, RUN or DATA"
+            "give --difference D for the number of questions, or --questions N, --tasks, RUN or DATA for the "
+            "difference that they can detect"
         )
     if not all(task.isdecimal() and int(task) for task in tasks):
-        raise UsageError(f"--tasks {','.join(tasks)}: needs numbers of questions, such as 120,60,20")
+        raise UsageError(f"--tasks {','.join(tasks)}: write a number of questions for each task, such as 120,60,20")
     design, measured = Design.of([int(task) for task in tasks] or [questions or cluster], cluster), None
     if where:
         design, measured = _of_run(where) if (where / "manifest.json").is_file() else (_of_data(where, benchmark), None)
@@ -83,7 +97,11 @@ def command(
         size, design = abs(difference), sample_size(design, difference, share, power, level)
         click.echo(how_many(design.questions))
     share = max(TYPICAL_DISCORDANT, size) if share is None else share
-    click.echo("\n".join([*_made_up(design), f"one solver alone is right on {share:.2f} ({whose})"]))
+    click.echo(
+        "\n".join(
+            [*_made_up(design), f"only one of the two solvers is right on {share:.2f} of the questions ({whose})"]
+        )
+    )
     return 0
 
 
@@ -93,7 +111,7 @@ def _made_up(design: Design) -> Iterator[str]:
         counts = ", ".join(f"{sum(task):g}" for task in design.tasks)
         yield f"{'mean over' if design.macro else 'over all questions of'} {len(design.tasks)} tasks: {counts}"
     if design.clusters < design.questions:
-        yield f"{design.clusters:,} clusters; the rows of a cluster are assumed to be answered alike"
+        yield f"{design.clusters:,} clusters; rows of the same cluster are assumed to get the same verdict"
 
 
 def _of_run(run: Path) -> tuple[Design, float | None]:
@@ -108,7 +126,7 @@ def _of_run(run: Path) -> tuple[Design, float | None]:
         if metrics is not None:
             design, share = measured_design(metrics[0], metrics[1])
             return design, share if pairs and share else None
-    raise UsageError(f"{run}: no solver has an answer from which to plan")
+    raise UsageError(f"{run}: no solver has answered a question yet, so the run gives no design to plan with")
 
 
 def _of_data(data: Path, name: str | None) -> Design:

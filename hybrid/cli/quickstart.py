@@ -49,7 +49,13 @@ MATCHED = "Visual_Correspondence"
 
 
 @click.command("quickstart")
-@click.option("--limit", type=types.NUMBER, default=48, show_default=True, help="Questions, evenly over the tasks.")
+@click.option(
+    "--limit",
+    type=types.NUMBER,
+    default=48,
+    show_default=True,
+    help="Number of questions, spread evenly over the tasks.",
+)
 @click.option("-o", "--out", type=types.ANY_PATH, default="runs/quickstart", show_default=True)
 @shared_option("allow_failed")
 @tables_option
@@ -173,7 +179,7 @@ def trained_matcher(run: Path) -> OverviewSection | None:
     return OverviewSection(
         "trained-matcher",
         "A separate example: a trained matcher on one pair",
-        lead=f"No answer of this run used it. {learned.package} on {question.id}: {' '.join(finding.text.split())}",
+        lead=f"The run did not use this matcher. {learned.package} on {question.id}: {' '.join(finding.text.split())}",
         charts=(),
         tables=(),
         command=shlex.join(("hybrid", "tools", "run", tool.card.name, *files, "--backend", "learned")),

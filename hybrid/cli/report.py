@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     type=types.COUNT,
     default=0,
     show_default=True,
-    help="Put this many wrong answers per task of the first hybrid solver on an error sheet, for people to tag.",
+    help="Per task, put this many wrong answers of the first hybrid solver on an error sheet, for people to tag.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the error sheet.")
 @click.option(

@@ -76,7 +76,7 @@ def run_config(words: tuple[str, ...]) -> Any:
         raise UsageError(error.format_message()) from error
     run, *others = runs_of(context)
     if others:
-        raise UsageError("the words define several runs, but rollouts need exactly one")
+        raise UsageError("the options define several runs, but rollouts need exactly one")
     config = config_of(run.values, run.recorded)
     return replace(config, solvers=config.solvers or ("controller",))
 
@@ -88,7 +88,7 @@ async def serve(rollouts: Rollouts, out: IO[str]) -> None:
         try:
             response = await answer(rollouts, request)
         except asyncio.CancelledError:
-            response = {"error": "stdin ended before this was done"}
+            response = {"error": "stdin ended before this request was answered"}
         out.write(f"{json.dumps({'id': request.get('id'), **response})}\n")
         out.flush()
 
@@ -141,5 +141,5 @@ async def _response(rollouts: Rollouts, request: Mapping[str, Any]) -> dict[str,
 def _text(request: Mapping[str, Any], name: str) -> str:
     """Return a text of a request. Raises `UsageError` if it is missing or something else."""
     if not isinstance(text := request.get(name), str) or not text:
-        raise UsageError(f"{name}: a text is needed, not {json.dumps(text):.80}")
+        raise UsageError(f"{name}: expected a text that is not empty, found {json.dumps(text):.80}")
     return text

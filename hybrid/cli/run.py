@@ -44,16 +44,16 @@ BENCHMARK_ARGUMENT = click.Argument([BENCHMARK], shell_complete=types.benchmark_
 @shared_option("json")
 @logging_options_of
 def command(**options: Any) -> int:
-    """Ask the questions of BENCHMARK, a name or a file; repeat it to resume.
+    """Ask the questions of BENCHMARK (a name or a file); rerun to resume.
 
     Answers and traces are saved in a folder, for `hybrid compare` and `report`. \f --config reads every option under
     its long name without dashes: lists for options that may be given several times, mappings for setting, weights and
-    model-arg. The command line wins over the file, and the file over the environment. Paths are relative to the working
-    directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with lists
-    under `matrix:` make a run for each combination, in folders of their own in --out, and print one comparison per
-    benchmark at the end. A solver whose answers two runs would share is asked in the first; --run-max-... are for all
-    runs together. `--config RUN` repeats that run, with hub data at the same commit, but ignores the environment and
-    that run's --out. --no-... switches off what a file switches on.
+    model-arg. The command line overrides the file, and the file overrides the environment. Paths are relative to the
+    working directory. A list for an option that takes one value, several benchmarks (blink,hvsbench), or options with
+    lists under `matrix:` make a run for each combination, each in its own folder in --out, and print one comparison per
+    benchmark at the end. If two runs would share a solver's answers, it is asked only in the first. --run-max-... limit
+    all runs together. `--config RUN` repeats that run, with hub data at the same commit, but ignores the environment
+    and that run's --out. --no-... switches off what a file switches on.
 
     \b
       benchmark: blink                      # run.yaml
@@ -82,7 +82,7 @@ def command(**options: Any) -> int:
     """
     if sys.stderr is not None and sys.stderr.isatty() and not is_quiet():
         # Print a first message before slow imports, but only in a terminal, not in a log.
-        click.echo(f"{options['benchmark']}: making ready ...", err=True)
+        click.echo(f"{options['benchmark']}: preparing ...", err=True)
     runs = runs_of(click.get_current_context())
     if len(runs) > 1:
         from hybrid.cli._several_runs import run_matrix
@@ -105,7 +105,7 @@ def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     notes = [*run.opened, *notes_on_repeats(run.solvers, config.repeats), *unturned]
     if config.samples == 2:
         notes.append(
-            "--setting samples=2 doubles the calls and changes no vote, because the first of two different answers wins"
+            "--setting samples=2 doubles the calls but changes no answer: if the two samples differ, the first one wins"
         )
     if not options["dry_run"]:
         left_out = (*run.tools.foreign.left_out.values(), *run.tools.left_out)

@@ -45,7 +45,7 @@ def list_(
 ) -> int:
     """Print the newest runs in these folders, with a row for each solver; without a folder, those in runs/.
 
-    SCORE is the benchmark's headline metric. STATE is finished, open (rerun the command that made it to continue),
+    SCORE is the benchmark's headline metric. STATE is finished, open (to continue, rerun the command that made it),
     being written, or damaged; it also shows how many requests wait in batches of the provider. stderr describes the
     damage.
 

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
 @click.option(
     "--verdicts",
     metavar="FILE|judge",
-    help="Also score a judge's verdicts on unparsed replies: those of a file, or those that `hybrid judge` saved.",
+    help=(
+        "Also score with a judge's verdicts on unparsed replies: from a file, or as `hybrid judge` saved them (judge)."
+    ),
 )
-@click.option("--by", help="Report by this group instead of tasks.")
+@click.option("--by", help="Group the tables by this field instead of by task.")
 @click.option("-o", "--out", type=types.ANY_PATH, help="Import the predictions as a run into this folder.")
 @tables_option
 @shared.as_json

@@ -50,7 +50,9 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
     type=click.Choice(["quick", "full"]),
     default="quick",
     show_default=True,
-    help="full adds cells: no loop, no images, outputs of other questions, single forms of output.",
+    help=(
+        "full adds runs without the loop, without images, with outputs of other questions, and with one form of output."
+    ),
 )
 @click.option("-o", "--out", type=types.ANY_PATH, help="Folder of the study, with a run for each cell.")
 @shared.margin
@@ -59,7 +61,7 @@ RARE = RARE_BESIDE_RUN | {"margin", "path", "device"} | {f"form_{form}" for form
     type=types.ANY_FILE,
     multiple=True,
     metavar="FILE",
-    help="Results from elsewhere: first the file without tools, then the one with tools.",
+    help="Files with recorded results: first without tools, then with tools.",
 )
 @form_options
 @logging_options_of
@@ -90,7 +92,7 @@ def command(form: str | None, **options: Any) -> int:
 
     solver = options["solver"]
     if load_solver(solver).role != "hybrid":
-        raise UsageError(f"--solver {solver} is not a solver with tools: there is no gain to explain")
+        raise UsageError(f"--solver {solver} is not a solver with tools, so there is no gain to explain")
     config = run_config(click.get_current_context(), {"solver": (solver,)})
     fit = fitting(config.model)
     style = fit.name if config.tool_style == PLAIN.name and not fit.is_plain else ""
@@ -217,9 +219,9 @@ def _recorded(files: Sequence[Path], benchmark: str | None, form: str) -> int:
     from hybrid.scoring.recorded_pair import decomposed, read_pair
 
     if benchmark is not None:
-        raise UsageError("--recorded asks nothing: leave BENCHMARK out")
+        raise UsageError("--recorded reads files and asks no questions: leave BENCHMARK out")
     if len(files) != 2:
-        raise UsageError("--recorded: give two files, first without tools, then with")
+        raise UsageError("--recorded: give two files, first the one without tools, then the one with tools")
     pair = read_pair(*files)
     report = decomposed(pair, *(file.stem for file in files))
     click.echo(json.dumps(report.as_json()) if form == "json" else report.render(form), nl=form == "json")

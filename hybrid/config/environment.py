@@ -26,7 +26,7 @@ class Variable:
 VARIABLES: Final = (
     Variable(
         "HYBRID_HOME",
-        "The folder of images, findings of tools and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
+        "The folder of images, tool outputs and generated data; else `hybrid` in `$XDG_CACHE_HOME` or `~/.cache`.",
     ),
     *(
         Variable(

@@ -37,20 +37,22 @@ class ModelSettings:
 
     base_url: str | None = MODEL(
         "--base-url URL",
-        "An OpenAI-compatible server. For example http://127.0.0.1:8000/v1. The variable applies to models of "
-        "the provider in HYBRID_MODEL, or of openai without it.",
+        "Address of an OpenAI-compatible server. Example: http://127.0.0.1:8000/v1. HYBRID_BASE_URL applies to models "
+        "of the provider that HYBRID_MODEL names (openai if it is not set).",
         None,
         common="run",
         form="address",
         variable="HYBRID_BASE_URL",
         about_variable="for models of the provider that `HYBRID_MODEL` names, `openai` without it",
     )
-    image_detail: str | None = MODEL("--image-detail", "OpenAI: low, high or auto.", None)
+    image_detail: str | None = MODEL("--image-detail", "Detail in which OpenAI reads images: low, high or auto.", None)
     # Largest width x height of images sent.
     max_pixels: int | None = MODEL(
         "--max-pixels N", "Scale larger images down to at most this many pixels.", None, at_least=1
     )
-    reasoning_effort: str | None = MODEL("--reasoning-effort WORD", "Effort of a reasoning model.", None)
+    reasoning_effort: str | None = MODEL(
+        "--reasoning-effort WORD", "How much a reasoning model thinks, in the provider's words: low, high, ...", None
+    )
     thoughts: Thoughts = MODEL(
         "--reasoning", "Whether the model's own reasoning is sent back to it between turns.", "keep"
     )
@@ -59,7 +61,9 @@ class ModelSettings:
         "Whether replies are streamed (OpenAI's chat API). auto: only if the server requires it or does it anyway.",
         "auto",
     )
-    max_tokens: int | None = MODEL("--max-tokens N", "Longest reply of the model.", None, common="run", at_least=1)
+    max_tokens: int | None = MODEL(
+        "--max-tokens N", "Maximum length of a model's reply, in tokens.", None, common="run", at_least=1
+    )
     temperature: float | None = model_arg("temperature", 0.0, at_least=0)
     seed: int | None = None
     # Timeout of one HTTP request; for a stream it limits each gap, and ten times this value limits the total.
@@ -70,15 +74,21 @@ class ModelSettings:
     # Arguments of a server that this program starts (`models/served`).
     server_args: Mapping[str, str] = MODEL(
         "--server-arg KEY=VALUE",
-        "An argument of the server that vllm:, sglang: or llamacpp: starts, without dashes; on and off switch "
-        "flags. May be given several times.",
+        "An argument of the server that vllm:, sglang: or llamacpp: starts, without dashes; for a flag, KEY=on or "
+        "KEY=off. May be given several times.",
         {},
     )
     batch: bool = MODEL(
-        "--batch", "Ask through the provider's batch API, in rounds, for half the price and hours later.", False
+        "--batch",
+        "Send requests through the provider's batch API, in rounds: this costs half as much and takes hours.",
+        False,
     )
-    batch_wait: str = MODEL("--batch-wait TIME", "How long a round of batches waits for its last request.", "10m")
-    batch_tail: int = MODEL("--batch-tail N", "Ask directly once fewer questions are left.", 0, at_least=0)
+    batch_wait: str = MODEL(
+        "--batch-wait TIME", "How long a round of batches waits for requests that are still missing.", "10m"
+    )
+    batch_tail: int = MODEL(
+        "--batch-tail N", "Send requests directly, not in batches, once fewer than N questions are left.", 0, at_least=0
+    )
     # Number of retries after a failed request.
     retries: int = model_arg("retries", 3, at_least=0)
     # Other values of `--model-arg KEY=VALUE`, passed on to the provider.
@@ -99,8 +109,9 @@ class ModelSettings:
     keep_images: int = model_arg("keep_images", 8, at_least=0)
     keep_pictures: str = TOOLS(
         "--keep-pictures WORD|N",
-        "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (none after its turn). "
-        "A dropped picture is sent again if the model names it.  [default: the last 8, and none is sent again]",
+        "Which pictures of tools stay in the dialogue: all, latest, the last N, or asked (each for one turn only). "
+        "A dropped picture is sent again if the model names it.  [default: the last 8; dropped ones are not sent "
+        "again]",
         "",
     )
     # Where tools' pictures are sent; `auto` follows the probe of the run (`running/before_asking.py`).
@@ -200,7 +211,7 @@ def _as_json(text: str) -> Json:
 
 @dataclass(frozen=True)
 class BackendChoice:
-    """Allowed code and weights of the tools, their device, and the limit of loaded weights."""
+    """The code and the weights that the tools may use, their device, and the limit for loaded weights."""
 
     backend: Backends = TOOLS(
         "--backend", "How tools compute. auto uses learned networks if their weights are on disk.", "auto", common=True
@@ -223,7 +234,11 @@ class BackendChoice:
     )
     # Limit for loaded weights, by their size on disk; the least recently used are unloaded. None means no limit.
     memory_bytes: int | None = TOOLS(
-        "--tool-memory GB", "Weights of tools kept loaded at once on a device.", None, at_least=0, form="GB"
+        "--tool-memory GB",
+        "Limit for the tool weights loaded on a device, in GB; the least recently used are unloaded.",
+        None,
+        at_least=0,
+        form="GB",
     )
     # Accept learned weights without their known-answer checks: only for weights that are random by design.
     unchecked: bool = TOOLS(
@@ -255,14 +270,13 @@ class ServiceOptions(BackendChoice):
     queue_s: float = QUEUE_S
     pictures: Pictures = TOOLS(
         "--pictures",
-        "How crops and overlays are stored and sent. auto: as JPEG (quality 95, 4:4:4) if made from a JPEG, "
-        "else as PNG.",
+        "File format of crops and overlays. auto: JPEG (quality 95, 4:4:4) if the original is a JPEG, else PNG.",
         "auto",
     )
     # Share of its GPU that a tool actor reserves in the cluster, 0..1.
     gpu_share: float = LIMITS(
         "--tool-gpu SHARE",
-        "Share of a GPU for the tools of --engine ray. The rest is left for a model's server in the same cluster.",
+        "Share of a GPU that each tool reserves with --engine ray. The rest is left for a model's server.",
         1.0,
     )
     # Seconds for which a batch that is not full waits for requests whose images are being decoded.
@@ -296,11 +310,17 @@ class Limits:
     `seconds` is the running time of model and tools, without waiting in hybrid's queues (`hybrid/core/timing.py`).
     """
 
-    tool_calls: int = LIMITS("--max-tool-calls N", "Tool calls per question.", 8, common=True, at_least=0)
-    turns: int = LIMITS("--max-turns N", "Model calls per prompt of a question.", 8, common="run", at_least=1)
-    seconds: float | None = LIMITS("--max-seconds S", "Running time per question.", 600.0)
-    tokens: int | None = LIMITS("--max-total-tokens N", "Tokens read and written per question.", None, at_least=1)
-    cost_usd: float | None = LIMITS("--max-cost USD", "USD per question; needs --model-arg price=IN/OUT.", None)
+    tool_calls: int = LIMITS(
+        "--max-tool-calls N", "Maximum number of tool calls per question.", 8, common=True, at_least=0
+    )
+    turns: int = LIMITS("--max-turns N", "Maximum number of model calls per prompt.", 8, common="run", at_least=1)
+    seconds: float | None = LIMITS("--max-seconds S", "Maximum running time per question, in seconds.", 600.0)
+    tokens: int | None = LIMITS(
+        "--max-total-tokens N", "Maximum number of tokens read and written per question.", None, at_least=1
+    )
+    cost_usd: float | None = LIMITS(
+        "--max-cost USD", "Maximum cost per question in USD; needs --model-arg price=IN/OUT.", None
+    )
 
 
 @dataclass(frozen=True)
@@ -319,12 +339,14 @@ class Objects:
 class RunLimits:
     """Budgets of one command, counted from its start; None means no limit. They are not part of a run's identity."""
 
-    model_calls: int | None = LIMITS("--run-max-calls N", "Model calls of this command.", None, at_least=1)
-    tokens: int | None = LIMITS("--run-max-tokens N", "Tokens of this command.", None, at_least=1)
-    seconds: float | None = LIMITS("--run-max-seconds S", "Wall time of this command.", None)
+    model_calls: int | None = LIMITS(
+        "--run-max-calls N", "Maximum number of model calls of this command.", None, at_least=1
+    )
+    tokens: int | None = LIMITS("--run-max-tokens N", "Maximum number of tokens of this command.", None, at_least=1)
+    seconds: float | None = LIMITS("--run-max-seconds S", "Maximum duration of this command, in seconds.", None)
     cost_usd: float | None = LIMITS(
         "--run-max-cost USD",
-        "USD of this command; needs --model-arg price=IN/OUT.",
+        "Maximum cost in USD; needs --model-arg price=IN/OUT.",
         None,
         common=True,
     )

@@ -71,7 +71,7 @@ def read_nodes(path: Path, text: str, option: str = "") -> Node | None:
             if depth > DEEPEST:
                 raise UsageError(f"{at}: values are nested more than {DEEPEST} deep")
             if isinstance(event, yaml.AliasEvent):
-                raise UsageError(f"{at}: an alias (*{event.anchor}): write the value itself")
+                raise UsageError(f"{at}: aliases such as *{event.anchor} are not read: write the value itself")
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
         return None if root is None else _from_yaml(loader, root, path)
@@ -97,7 +97,7 @@ def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
         for key, value in node.value:
             at = f"{path}, line {key.start_mark.line + 1}"
             if not isinstance(key, yaml.ScalarNode):
-                raise UsageError(f"{at}: a key is one word")
+                raise UsageError(f"{at}: a key must be a single word")
             if key.value in nodes:
                 raise UsageError(f"{at}: {key.value}: given twice")
             nodes[key.value] = _from_yaml(loader, value, path)

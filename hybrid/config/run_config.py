@@ -36,8 +36,10 @@ from hybrid.core.types import Json, Reasoning
 
 # Settings, by field, of the second model, which describes the images if a model gets captions instead of images.
 OF_CAPTIONER: Final = {
-    "base_url": setting_option("caption-url URL", "its OpenAI-compatible server, as --base-url is the model's"),
-    "price": setting_option("caption-price IN/OUT", "its price in USD per million tokens, for budgets of cost"),
+    "base_url": setting_option(
+        "caption-url URL", "address of its OpenAI-compatible server; --base-url does not apply to it"
+    ),
+    "price": setting_option("caption-price IN/OUT", "its price in USD per million tokens, for cost limits"),
 }
 DEFAULT_SOLVERS: Final = ("controller", "mllm", "specialist")
 REPLAY_SOLVERS: Final = ("arbiter", "mllm", "specialist")
@@ -59,7 +61,7 @@ class RunConfig:
     benchmark: str = field(metadata={"identity": AffectsRunId("benchmark")})
     solvers: tuple[str, ...] = MODEL(
         "--solver A,B",
-        "Solvers that answer. May be given several times.  [default: controller, mllm, specialist]",
+        "Solvers that answer the questions. May be given several times.  [default: controller, mllm, specialist]",
         (),
         identity=NOT_IDENTITY,
         common=True,
@@ -70,10 +72,12 @@ class RunConfig:
     split: str | None = ASK(
         "--split NAME", "A split of the data.  [default: the benchmark's first]", None, identity=AffectsRunId("split")
     )
-    tasks: tuple[str, ...] = ASK("--task A,B", "Only these tasks.", (), identity=AffectsRunId("tasks"), common=True)
+    tasks: tuple[str, ...] = ASK(
+        "--task A,B", "Ask only the questions of these tasks.", (), identity=AffectsRunId("tasks"), common=True
+    )
     limit: int | None = ASK(
         "--limit N",
-        "Total of base questions, from the tasks in turn.",
+        "Maximum number of questions, from the tasks in turn. Variants of a question are not counted.",
         None,
         identity=NOT_IDENTITY,
         common=True,
@@ -82,7 +86,7 @@ class RunConfig:
     # Ids of single questions among those that `tasks` and `limit` select.
     only: tuple[str, ...] = ASK(
         "--only ID",
-        "Only this question, with its variants, if the other options select it. May be given several times.",
+        "Ask only this question and its variants, if the other options select it. May be given several times.",
         (),
         identity=NOT_IDENTITY,
     )
@@ -97,7 +101,8 @@ class RunConfig:
     )
     data: str = ASK(
         "--data WHERE",
-        "hub, sample, or a folder. hub@REVISION is a commit of the hub; a folder has the official layout.",
+        "Source of the data: hub, sample, or a folder. hub@REVISION is a commit of the hub; sample is generated; a "
+        "folder has the official layout.",
         "hub",
         identity=AffectsRunId("data"),
         common=True,
@@ -109,8 +114,8 @@ class RunConfig:
     )
     model: str | None = MODEL(
         "--model NAME",
-        "provider:model, hf:DIR_OR_ID, replay:DIR or embedded. vllm:NAME, sglang:NAME and llamacpp:FILE_OR_REPO "
-        "start the server themselves.",
+        "provider:model, hf:DIR_OR_ID, replay:DIR or embedded. For vllm:NAME, sglang:NAME and llamacpp:FILE_OR_REPO, "
+        "hybrid starts the server.",
         None,
         identity=IDENTITY_OF_MODEL,
         common=True,
@@ -123,7 +128,7 @@ class RunConfig:
     objects: Objects = part(Objects, identity=NOT_IDENTITY)
     protocol: Parse = ASK(
         "--protocol",
-        "Which parser decides a verdict; official also asks in the papers' wording, without hybrid's format line.",
+        "Which parser reads the replies; official also asks in the papers' wording, without hybrid's format line.",
         "strict",
         identity=IDENTITY,
     )
@@ -136,13 +141,13 @@ class RunConfig:
     )
     format_line: bool = ASK(
         "--format-line",
-        "Whether a prompt ends with the line that asks for a reply format.",
+        "Whether a prompt ends with a line that asks for a certain format of the reply.",
         True,
         identity=AffectsRunId("prompts"),
     )
     image_labels: bool = ASK(
         "--image-labels",
-        'Whether its name ("img:1:") precedes each image; solvers that name images to the model keep it.',
+        'Whether each image is preceded by its name ("img:1:"); solvers that refer to images by name always send it.',
         True,
         identity=AffectsRunId(of="model"),
     )
@@ -162,33 +167,33 @@ class RunConfig:
     )
     mcp: tuple[str, ...] = TOOLS(
         "--mcp SERVER",
-        "Offer the tools of another MCP server too: NAME=URL or NAME=COMMAND; NAME is the first word of their "
-        "names. May be given several times (extra `mcp`).",
+        "Also offer the tools of an MCP server: NAME=URL or NAME=COMMAND; NAME becomes the prefix of their names. "
+        "May be given several times (extra `mcp`).",
         (),
         identity=IDENTITY_OF_SOLVERS,
     )
     mcp_images: Mapping[str, str] = TOOLS(
         "--mcp-image TOOL=ARGUMENT",
-        "Which argument of a foreign tool takes the image: ARGUMENT[:data_url|base64].",
+        "Which argument of an MCP server's tool takes the image: ARGUMENT[:data_url|base64].",
         {},
         identity=IDENTITY_OF_SOLVERS,
     )
     tool_style: str = TOOLS(
         "--tool-style NAME|FILE",
-        "Form of the tools: plain, a style's name or TOML, auto.",
+        "Form in which tools are offered: plain (hybrid's own), the name or TOML file of a style, or auto.",
         "plain",
         identity=AffectsRunId("tool_style", only_if_set=True, of="tools_offered"),
     )
     tool_output: ToolOutput = TOOLS(
         "--tool-output",
-        "What tools return. All but real are controls.",
+        "What tools return. Every value except real is a control.",
         "real",
         identity=AffectsRunId(of="tools"),
         common=True,
     )
     show: Show = TOOLS("--show", "What the model sees of a tool output.", "both", identity=AffectsRunId(of="tools"))
     overlays: bool = TOOLS(
-        "--overlays", "Also draw the pictures of tool outputs that no model sees.", False, identity=NOT_IDENTITY
+        "--overlays", "Also draw the pictures of tool outputs if no model sees them.", False, identity=NOT_IDENTITY
     )
     images: ImageForm = ASK(
         "--images", "In which form the model gets the images.", "separate", identity=AffectsRunId(of="model")
@@ -231,7 +236,7 @@ class RunConfig:
     )
     captioner: str | None = setting(
         "caption-model PROVIDER:NAME",
-        "who describes images for --solver caption and --images caption; by default the model itself",
+        "the model that describes images for --solver caption and --images caption; by default the model itself",
         None,
         identity=AffectsRunId("captioner", only_if_set=True, of="model"),
     )
@@ -246,13 +251,13 @@ class RunConfig:
     )
     context_missing: Missing = setting(
         "context-missing",
-        "for questions without a text: refuse the run, or ask them without one and count them",
+        "what to do with questions without such a text: refuse the run, or ask them without one and count them",
         "refuse",
         identity=AffectsRunId("context", only_if_set=True, of="model"),
     )
     trust: Path | None = TOOLS(
         "--trust FILE",
-        "Reliability of the tools, from `hybrid calibrate`.",
+        "File with the reliability of each tool, written by `hybrid calibrate`.",
         None,
         identity=AffectsRunId("trust", of="tools"),
     )
@@ -260,17 +265,22 @@ class RunConfig:
     seed: int = ASK("--seed N", "Random seed.", 0, identity=IDENTITY)
     # Number of questions in flight, over all workers of an engine together.
     concurrency: int = LIMITS(
-        "--concurrency N", "Questions in flight.", 64, identity=NOT_IDENTITY, common="run", at_least=1
+        "--concurrency N",
+        "Number of questions asked at the same time.",
+        64,
+        identity=NOT_IDENTITY,
+        common="run",
+        at_least=1,
     )
     engine: str = LIMITS(
         "--engine NAME",
-        "What asks the questions: this process (local), or a cluster (docs/cluster.md).",
+        "Where questions are asked: in this process (local), or on a cluster (docs/cluster.md).",
         LOCAL,
         identity=NOT_IDENTITY,
     )
     address: str | None = LIMITS(
         "--address HOST:PORT",
-        "Address of a cluster.  [default: a cluster on this machine, for this command]",
+        "Address of a running cluster.  [default: the command starts one on this machine]",
         None,
         identity=NOT_IDENTITY,
     )
@@ -292,17 +302,17 @@ class RunConfig:
     # Whether replies of models are kept across runs.
     cache_replies: bool = MODEL(
         "--cache-replies",
-        "Reuse replies of earlier runs to the same requests, and store new ones. Reused replies cost nothing; the "
-        "tables state their number.",
+        "Reuse the replies that earlier runs received to the same requests, and store new ones. Reused replies cost "
+        "nothing; the tables state their number.",
         False,
         identity=NOT_IDENTITY,
     )
     allow: tuple[Gate, ...] = TOOLS(
         "--allow",
-        "Use weights that saw the benchmark's images, or that may not be used commercially; measure a model that "
-        "does not see images (blind) or pictures of tools (blind-tools), whose calls cannot be read (toolless), "
-        "or whose pictures arrive in another order (unordered); use data that differ from a recipe's own "
-        "(partial).",
+        "Use weights that were trained on the benchmark's images, or that may not be used commercially; measure a "
+        "model that does not see images (blind) or pictures of tools (blind-tools), whose calls cannot be read "
+        "(toolless), or that reads pictures in another order (unordered); use data that differ from those that "
+        "a recipe describes (partial).",
         (),
         identity=NOT_IDENTITY,
     )
@@ -311,15 +321,15 @@ class RunConfig:
     run_limits: RunLimits = part(RunLimits, identity=NOT_IDENTITY)
     trace: str | None = OUTPUT(
         "--trace otlp|FILE.jsonl",
-        "Write spans of OpenTelemetry (extra `trace`), without images and texts: to the collector at "
-        "OTEL_EXPORTER_OTLP_ENDPOINT, or appended to a file as lines.",
+        "Write OpenTelemetry spans (extra `trace`), without images and texts: send them to the collector at "
+        "OTEL_EXPORTER_OTLP_ENDPOINT, or append them to a file, one JSON object per line.",
         None,
         identity=NOT_IDENTITY,
         in_manifest=False,
     )
     trace_text: bool = OUTPUT(
         "--trace-text",
-        "Let spans contain questions and answers too; never images, keys or the data's answers.",
+        "Also write questions and answers into the spans; never images, keys or the data's right answers.",
         False,
         identity=NOT_IDENTITY,
         in_manifest=False,
@@ -375,10 +385,10 @@ class RunConfig:
         for key, (times, deterministic, at_0) in (("samples", samples), ("repeats", repeats)):
             wrong = f"--setting {key}={times}"
             if times < 1:
-                yield f"{wrong}: at least 1"
+                yield f"{wrong}: must be at least 1"
             if times != 1 and recorded:
-                yield f"{wrong}: a recorded model has one reply per question, which cannot be asked for again"
+                yield f"{wrong}: a recorded model has only one reply per question"
             if times != 1 and likelihood:
-                yield f"{wrong}: likelihoods are the same every time; give only one of answer=likelihood and {key}"
+                yield f"{wrong}: likelihoods are the same every time: leave out answer=likelihood or {key}"
             if times != 1 and deterministic:
                 yield f"{wrong}: at temperature 0 {at_0}"

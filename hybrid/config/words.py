@@ -27,7 +27,7 @@ Parse = Literal["official", "strict"]
 Show = Literal["text", "image", "both"]
 # The form in which a model gets a prompt's images (`hybrid/solving/images.py`).
 ImageForm = Literal["separate", "concat", "caption", "none"]
-# Whether tools return their outputs or a control.
+# Whether tools return their real outputs or those of a control condition.
 ToolOutput = Literal["real", "blank", "shuffled", "oracle", "paraphrased"]
 # Whether a choice is answered in words, or as the option with the highest likelihood.
 AnswerForm = Literal["text", "likelihood"]

@@ -68,9 +68,10 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class ElapsedTime:
-    """The reading of a watch: seconds run, seconds charged (`share`), and whether the work runs now.
+    """The reading of a watch: the seconds that the work has run (`ran`), and whether it runs now (`runs`).
 
-    `rate` is the charge per second (1/n in a batch of n), after the next `free` seconds.
+    `share` is the number of seconds charged so far. `rate` is the charge per second (1/n in a batch of n), after the
+    next `free` seconds.
     """
 
     ran: float

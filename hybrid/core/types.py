@@ -123,7 +123,7 @@ class Scanpath:
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """An image in the store: sha256 of its original bytes; size in pixels after EXIF orientation.
+    """An image in the store: the hash of its original bytes, and its size in pixels after EXIF orientation.
 
     Raises:
         ValueError: the hash is not 64 lower-case hex digits, the size is not 1 to `MAX_PIXELS` pixels, or the

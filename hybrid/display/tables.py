@@ -191,7 +191,7 @@ HEAD_LINES = 3  # Maximum number of lines of a folded heading, if its words allo
 
 @dataclass(frozen=True, slots=True)
 class _Widths:
-    """Widths of one table column: with every cell on one line, and the minimum."""
+    """Widths of one table column: `most` puts every cell on one line, and `least` is the minimum."""
 
     most: int
     least: int

@@ -276,8 +276,8 @@ def _alone(run: ExportedRun, solver: str) -> Scored:
     solver_name = next((name for name in names if name in available), None)
     if solver_name is None:
         raise UsageError(
-            f"--only helped compares with the MLLM alone, but {run.folder.path} has no answers of it: continue the run "
-            f"with --solver {ALONE}"
+            f"--only helped compares with the MLLM alone, but {run.folder.path} has no answers of {ALONE}: continue "
+            f"the run with --solver {ALONE}"
         )
     (scored,) = score_run(run.folder, run.options, (solver_name,), keep=False)
     return scored

@@ -35,7 +35,8 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
     """
     if run.identity.get("rotate"):
         raise UsageError(
-            f"{form} cannot hold a run with --rotate: rotated questions are not rows of the benchmark's data"
+            f"{form} cannot represent a run with --rotate, because rotated questions are not rows of the benchmark's "
+            "data"
         )
     (scored,) = (scored_solver for scored_solver in run.scored if scored_solver.recorded == solver)
     places: Counter[str] = Counter()
@@ -63,8 +64,8 @@ def single_replies(run: ExportedRun, solver: str, form: str) -> tuple[list[Singl
     changed = [row.score.id for row in rows if (row.score.correct, row.score.values) != read[row.score.id]]
     if changed:
         raise UsageError(
-            f"{form} cannot hold this run of {run.benchmark.card.name}: it keeps one reply per question, and the score "
-            f"of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet and inspect "
-            "keep every prompt"
+            f"{form} cannot represent this run of {run.benchmark.card.name}: it keeps one reply per question, and "
+            f"the score of {len(changed)} of {len(rows)} needs more than the last one ({first(changed)}); parquet "
+            "and inspect keep every prompt"
         )
     return rows, lost(scored)

@@ -180,7 +180,9 @@ class ExportedRun:
     def only(self, form: str) -> str:
         """Return the only solver, for a format that holds one solver. Raises `UsageError` if there are several."""
         if len(self.solvers) != 1:
-            raise UsageError(f"{form} holds one solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}")
+            raise UsageError(
+                f"{form} contains a single solver: give RUN/SOLVER, one of {', '.join(self.solvers) or 'none'}"
+            )
         return self.solvers[0]
 
     def answers(self, scored: Scored, *, steps: bool = True) -> Iterator[tuple[Question, Attempt, Score]]:

@@ -73,7 +73,7 @@ class EveryEvalEver(Exporter):
                 paths.append(path / place / file)
                 write_atomic(paths[-1], text.encode())
         notes = (
-            [f"{how_many(failures, 'row', ('has', 'have'))} an error and no answer: counted in no value"]
+            [f"{how_many(failures, 'row', ('has', 'have'))} an error instead of an answer, and no value counts them"]
             if failures
             else []
         )

@@ -93,7 +93,7 @@ class Inspect(Exporter):
                 write_eval_log(log, str(paths[-1]))
                 notes += lost(scored)
                 if store is None:
-                    notes.append("images are left out: a line with their sha256 replaces them")
+                    notes.append("images are left out; each is replaced by a line with its sha256")
         except BaseException:
             for output in paths:
                 output.unlink(missing_ok=True)

@@ -39,7 +39,8 @@ class ShareGpt(Exporter):
 
     form = "sharegpt"
     about = (
-        "tool calls as training data: ShareGPT with image places (.jsonl), for LLaMA-Factory; solvers that call tools"
+        "tool calls as training data: ShareGPT with image placeholders (.jsonl), for LLaMA-Factory; solvers that "
+        "call tools"
     )
     takes = ("only", "max_turns", "allow")
 

@@ -40,7 +40,7 @@ class Verifiers(Exporter):
     """A package named like its folder."""
 
     form = "verifiers"
-    about = "an environment of verifiers: a package with the run's options, in which our tools and scorer run"
+    about = "an environment of verifiers: a package with the run's options, in which hybrid's tools and scorer run"
     takes = ()
 
     def export(self, run: ExportedRun, path: Path, options: ExportOptions) -> Written:
@@ -74,7 +74,7 @@ def portable_options(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], list[
         UsageError: the manifest records no options.
     """
     if not isinstance(recorded := manifest.get("options"), dict):
-        raise UsageError("this run records no options: it is an import, or was made from Python without them")
+        raise UsageError("this run has no recorded options: it was imported, or made from Python without options")
     options = {key: value for key, value in recorded.items() if key not in LEFT_OUT}
     if model_args := _model_args(manifest):
         options["model-arg"] = model_args

@@ -63,7 +63,7 @@ class Folder:
                 not reveal whether something exists elsewhere under that name.
         """
         parts = name.split("/")
-        absent = DataError(f"there is no image {name!r:.{SHOWN}} in the folder whose images may be named")
+        absent = DataError(f"the allowed folder has no image {name!r:.{SHOWN}}")
         if any(part in ("", ".", "..") or "\0" in part for part in parts):
             raise absent
         try:

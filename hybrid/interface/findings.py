@@ -169,7 +169,7 @@ class RunnableTool:
             UsageError: as in `run`; also a batch of less than 1.
         """
         if batch < 1:
-            raise UsageError(f"batch={batch}: at least 1")
+            raise UsageError(f"batch={batch}: must be at least 1")
         service = self._service(backend, weights, device)
         try:
             self.tool.parse(args)

@@ -92,7 +92,7 @@ FORM = LineFormat(re.compile(rb'\{"id":("(?:[^"\\]|\\.)*"),"(exchanges|error)":'
 
 @dataclass(frozen=True)
 class Recorded:
-    """The attempts of one solver on disk. Lines are read on access; a changed line raises `DataError` then."""
+    """The attempts of one solver on disk. A line is read on access, which raises `DataError` if it has changed."""
 
     path: Path
     index: LineIndex

@@ -38,7 +38,10 @@ class BatchedCall(NamedTuple):
 
 @dataclass(frozen=True)
 class LoggedBatch:
-    """A batch as recorded. `cancelled` means that cancellation was requested; `refused` and `lost` have no reply."""
+    """A batch as recorded.
+
+    The state `cancelled` means that cancellation was requested. A batch in the state `refused` or `lost` has no reply.
+    """
 
     name: str  # The run's name for the batch, which is part of each request's id.
     model: str

@@ -160,7 +160,7 @@ class RunFolder:
             names = ", ".join(path.parent.name for path in orphans)
             raise UsageError(
                 f"{self.path} contains answers of {names} but no {MANIFEST}, so it is unknown which model and "
-                "configuration gave them: restore the manifest, or move these answers elsewhere"
+                "configuration gave them: restore the manifest, or move these answers to another folder"
             )
 
     @property

@@ -51,7 +51,7 @@ class _Imported:
 
 @dataclass(frozen=True)
 class _Identity:
-    """The manifest entries that are read again; a run has more, an import fewer."""
+    """The manifest entries that are read again. The manifest of a run has more entries, that of an import fewer."""
 
     benchmark: str
     split: str

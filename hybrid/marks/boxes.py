@@ -58,7 +58,10 @@ Corners = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A drawn box: bounds in pixels (x1, y1 exclusive), colour, score 0..1 (cover of the sides and their ends)."""
+    """A drawn box, in pixels with x1 and y1 exclusive.
+
+    `score` (0..1) is the painted share of the sides, reduced if lines continue beyond the corners.
+    """
 
     box: Box
     color: BoxColor
@@ -203,7 +206,10 @@ def _best(
 def _pick(
     lines: LineScores, rows: npt.NDArray[np.intp], spans: npt.NDArray[np.intp], step: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return the cover of each of `rows` along each span, and the visibly painted part."""
+    """Return the painted share of each of `rows` along each span, and the share that is visibly painted.
+
+    In the painted share, a hidden pixel counts as `UNSEEN`.
+    """
     unique_rows = sorted({*rows.tolist()})
     back = np.searchsorted(unique_rows, rows)
     cover, visible = lines.cover(unique_rows, spans, step)

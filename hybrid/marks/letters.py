@@ -44,9 +44,10 @@ FRAME = {"letter": (20, 20), "REF": (20, 48)}
 
 @dataclass(frozen=True, slots=True)
 class LetterReading:
-    """Correlation 0..1 of a candidate with the best template of each label, best first.
+    """How well a candidate for a letter fits each label.
 
-    `glyph` are the bounds of the letter, `box` those of the visible part of its black box, in pixels of the image.
+    `scores` has the correlation, 0..1, with the best template of each label, the best label first. `glyph` are the
+    bounds of the letter, `box` those of the visible part of its black box, in pixels of the image.
     """
 
     glyph: Box
@@ -77,7 +78,7 @@ class LetterReading:
 
 @dataclass(frozen=True)
 class GlyphTemplates:
-    """Templates of one frame, one unit vector with mean 0 per row."""
+    """Templates of one frame. Each row of `vectors` is one template, as a unit vector with mean 0."""
 
     labels: tuple[str, ...]
     vectors: Vector

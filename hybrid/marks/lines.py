@@ -50,7 +50,7 @@ MIN_SEEN_PX = 10
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of a box: the height of its ridge in grey levels, and the share of the side that exists."""
+    """One side of a box: how much of it is painted, and the height of its ridge in grey levels (`level`)."""
 
     # Painted part, 0..1, where a hidden pixel counts as `UNSEEN`.
     cover: float
@@ -165,7 +165,10 @@ class LineScores:
     def cover(
         self, rows: Sequence[int], spans: npt.NDArray[np.intp], step: float
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Return the painted part of each row along each span of columns (ends inclusive), and the visible share."""
+        """Return the painted share of each row along each span of columns, and the share that is visibly painted.
+
+        The ends of spans are inclusive. In the painted share, a hidden pixel counts as `UNSEEN`.
+        """
         missing = np.array([row for row in rows if (step, row) not in self._totals], np.intp)
         if len(missing):
             seen = ~self.hidden(missing)

@@ -13,7 +13,10 @@ from hybrid.tool import Pixels
 
 @dataclass(frozen=True, slots=True)
 class PointMark:
-    """A ring: centre and radii in pixels, its letter or None; scores and confidence 0..1."""
+    """A drawn ring. Its centre and radii are in pixels, and its scores and confidence in 0..1.
+
+    `label` is its letter; None if it has none.
+    """
 
     label: str | None
     x: float
@@ -29,7 +32,10 @@ class PointMark:
 
 @dataclass(frozen=True, slots=True)
 class BoxMark:
-    """A drawn box in pixels, x1 and y1 exclusive, its letter or None; scores and confidence 0..1."""
+    """A drawn box, in pixels with x1 and y1 exclusive. Its scores and confidence are in 0..1.
+
+    `label` is its letter; None if it has none.
+    """
 
     label: str | None
     color: str

@@ -66,7 +66,7 @@ class MarkPair:
 
 @dataclass(frozen=True, slots=True)
 class RingStyle:
-    """The style of one image's marks: luma of the line 0..255, lengths in pixels."""
+    """The style of one image's marks. `luma` (0..255) is that of the rings' lines; lengths are in pixels."""
 
     luma: float
     mid_radius_px: float

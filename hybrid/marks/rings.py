@@ -60,7 +60,10 @@ _MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A ring candidate: centre and radius of the middle of its line in pixels, score 0..1, colour and luma 0..255."""
+    """A ring candidate. Its centre and the radius to the middle of its line are in pixels.
+
+    `score` is in 0..1; `luma` (0..255) is that of the line.
+    """
 
     x: float
     y: float

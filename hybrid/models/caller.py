@@ -340,7 +340,11 @@ class Caller(Generic[Body]):
         return outage
 
     async def _try_without_tools(self, tries: _Tries[Body], permit: Permit) -> AssistantMessage | None:
-        """Send the request without its tools; if the server answers it, return a malformed call, else None."""
+        """Send the request without its tools, to find out whether a malformed tool call makes the server fail.
+
+        If the server answers without tools but failed in all attempts with tools, it could not parse the model's tool
+        call. Return a malformed call as the reply in this case, and None otherwise.
+        """
         assert tries.make_plain is not None  # noqa: S101 - `wants_plain`
         tries.plain_sent = True
         try:

@@ -272,7 +272,7 @@ class Circuit:
         row.failures += 1
         row.pages += failed.is_page
         if not self._successes and limits.pages <= row.pages == row.failures:
-            what = f"the reply is a web page, not that of a model; {CHECK[Failure.ADDRESS]}"
+            what = f"the reply is a web page, not a model's reply; {CHECK[Failure.ADDRESS]}"
             raise self._give_up(ModelRefused(f"--model {self._name}: {what}: {failed.text}"))
         row.since = self._clock() if row.since is None else row.since
         row.failed_questions.add(permit.question)
@@ -368,9 +368,9 @@ class Circuit:
             if check and (not self._successes or kind is Failure.ACCOUNT):
                 detail = f"rejected by the provider{check}"
             elif row.wrong_keys >= limits.wrong_keys:
-                detail = f"rejected by the provider {row.wrong_keys} times in a row; {CHECK[Failure.KEY]}"
+                detail = f"the provider rejected {row.wrong_keys} requests in a row; {CHECK[Failure.KEY]}"
             elif refusals >= limits.refusals:
-                detail = f"the last {row.refusals} requests were all refused{check}"
+                detail = f"the provider refused each of the last {row.refusals} requests{check}"
             if detail:
                 return self._give_up(ModelRefused(f"--model {self._name}: {detail}: {words}"))
         if self._over is not None:

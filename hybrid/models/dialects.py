@@ -208,7 +208,7 @@ class _Reading:
                 break
             spans.append((begin, at))
             if len(calls) > MAX_CALLS:
-                wrong.append((at, row, f"a reply may hold {MAX_CALLS} calls"))
+                wrong.append((at, row, f"a reply may contain at most {MAX_CALLS} calls"))
                 break
         edges = [0, *(edge for span in spans for edge in span), len(self._text)]
         rest = "".join(self._text[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))

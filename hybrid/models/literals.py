@@ -130,11 +130,11 @@ def _construct(name: str, values: list[Any], keywords: dict[str, Any], end: int)
     if name not in _MAKERS and name[:1].isupper() and not values:
         return keywords, end
     if not all(isinstance(value, _CONVERTED.get(name, _SCALARS)) for value in values):
-        raise ValueError(f"{name}(...) is no value")
+        raise ValueError(f"{name}(...) is not a value")
     try:
         result = _MAKERS[name](*values, **keywords)
     except (KeyError, TypeError, OverflowError) as error:
-        raise ValueError(f"{name}(...) is no value") from error
+        raise ValueError(f"{name}(...) is not a value") from error
     if isinstance(result, dict) and not all(isinstance(key, str) for key in result):
         raise ValueError(f"{name}(...) is not a JSON value")
     return result, end

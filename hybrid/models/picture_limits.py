@@ -75,7 +75,10 @@ NO_LIMITS: Final = PictureLimits()
 
 @dataclass(frozen=True, slots=True)
 class FittedSize:
-    """Sizes (width, height) in pixels: of the scaled content, and of the picture including padding."""
+    """Sizes (width, height), in pixels, of a picture that was fitted to limits.
+
+    `content` is the size of the scaled content, and `picture` that of the whole picture including padding.
+    """
 
     scale: float
     content: tuple[int, int]

@@ -53,7 +53,7 @@ def read_published(path: Path, data: bytes) -> Iterator[Recording]:
         rows: Sequence[Any] | None = benchmark.recordings(path)
         if rows is not None:
             return (Recording((str(row.id), 0, 0), row.reply, row.where) for row in rows)
-    raise DataError(f"{path}: not the saved outputs of a benchmark, in the layout that it published")
+    raise DataError(f"{path}: this is not the layout in which the benchmark's authors published saved outputs")
 
 
 def read_lines(path: Path, data: bytes) -> Iterator[Recording]:

@@ -32,7 +32,10 @@ def for_model(messages: Sequence[Message], name: str, thoughts: Thoughts) -> lis
 
 @dataclass(frozen=True, slots=True)
 class ThinkingSwitch:
-    """Keys of a request's body that make a chat template keep thinking; `matches` if meant for this model or host."""
+    """Keys of a request's body that make a chat template keep thinking.
+
+    `matches` says whether the keys are meant for this model or host.
+    """
 
     body: Mapping[str, Json]
     matches: bool

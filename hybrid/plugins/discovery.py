@@ -37,7 +37,8 @@ from hybrid.core.toml_records import read_card
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# Search path, separated like `$PATH`. It is defined here because shell completion of names does not load the options.
+# Environment variable with the search path for plug-ins, separated like `$PATH`. It is defined here, not with the
+# options, because shell completion needs it and does not load the options.
 PATH_VARIABLE: Final = "HYBRID_TOOL_PATH"
 # The project's distribution name.
 OURS: Final = "hybrid-perception"
@@ -167,7 +168,8 @@ def add_search_path(places: Sequence[Path], option: str) -> None:
         if not entries:
             kinds = ", ".join(f"{kind.folder}/" for kind in KINDS)
             raise UsageError(
-                f"{option} {place}: it has no tool (a file NAME.py that defines TOOL), and no folder of {kinds}"
+                f"{option} {place}: it contains neither a tool (a file NAME.py that defines TOOL) nor a folder of "
+                f"{kinds}"
             )
         for package, folder in entries:
             if folder not in folders(package):
@@ -367,7 +369,10 @@ def _helper_clash(origin: PluginOrigin) -> str | None:
     shadowed = sorted(_modules(earlier) & {name for name in _modules(origin.places) if name.startswith("_")})
     if not shadowed:
         return None
-    return f"{shadowed[0]!r} already exists, {_file_of(earlier, shadowed[0])}; rename the one next to the plug-in"
+    return (
+        f"the module {shadowed[0]!r} already exists ({_file_of(earlier, shadowed[0])}); rename the one next to "
+        "the plug-in"
+    )
 
 
 def no_word(word: str) -> str:

@@ -283,7 +283,7 @@ def _refuse_other(kind: PluginKind, name: str, export: object, location: str) ->
     titled = "whose card has" if kind.name_attribute.startswith("card") else "of"
     expectation = f"{location} must be a {word}" + (f" {titled} the name {name!r}" if kind.name_attribute else "")
     if not isinstance(export, getattr(importlib.import_module(module), word)):
-        raise UsageError(f"{expectation}, and is a {type(export).__name__}")
+        raise UsageError(f"{expectation}, but is a {type(export).__name__}")
     for path in filter(None, (kind.name_attribute, *kind.reads)):
         value: Any = export
         try:

@@ -76,7 +76,7 @@ def look_through(folder: Path, source: str) -> None:
         if path.name.endswith(INDEX):
             _refuse_shards_elsewhere(path, label)
         elif path.name == ADAPTERS:
-            raise WeightsError(f"{label}: adapters need another checkpoint; merge them into it first")
+            raise WeightsError(f"{label}: adapters are not loaded; merge them into their base checkpoint first")
         elif path.name == CONFIG:
             _refuse_code(path, label)
 
@@ -102,7 +102,7 @@ def _refuse_shards_elsewhere(path: Path, label: str) -> None:
         raise WeightsError(f"{label} is not JSON ({type(error).__name__})") from error
     shards = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(shards, dict):
-        raise WeightsError(f"{label} names no shards")
+        raise WeightsError(f"{label} lists no weight files (shards)")
     for shard in set(map(str, shards.values())):
         if not shard.endswith(".safetensors") or Path(shard).name != shard or "\\" in shard:
             raise WeightsError(f"{label} names {shard[:80]!r}, which is not a .safetensors file next to it")

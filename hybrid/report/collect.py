@@ -66,7 +66,7 @@ def scored_behind(paths: Sequence[str | Path], **options: Unpack[CompareArgument
     sets = by_model(paths, options)
     scored = [Found(solver, path, (path, *more)) for path, *more in sets for solver in scored_at(path, options, more)]
     if not scored:
-        raise UsageError(f"nothing to report: no solver in {', '.join(map(str, paths))} has scores")
+        raise UsageError(f"there is nothing to report: no solver in {', '.join(map(str, paths))} has scores")
     return tuple(scored)
 
 

@@ -102,7 +102,7 @@ def refuse_other(place: Path) -> None:
     if not place.exists():
         return
     if not place.is_dir():
-        raise UsageError(f"{place} is a file; a report is a folder")
+        raise UsageError(f"{place} is a file, but a report is a folder: give another path")
     try:
         marker = json.loads((place / MARKER).read_bytes())
     except (OSError, ValueError):

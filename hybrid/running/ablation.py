@@ -56,9 +56,9 @@ def ablation(
     """
     tool_names = tuple(dict.fromkeys(tools_offered))
     if not tool_names:
-        raise UsageError("no tool is offered: there is nothing to leave out")
+        raise UsageError("no tool is offered, so there is nothing to leave out")
     if not (leave_out or add_one):
-        raise UsageError("--no-leave-out: add --add-one, or there is nothing to do")
+        raise UsageError("--no-leave-out without --add-one leaves nothing to do: add --add-one")
     to_vary = set(tool_names if vary is None else vary)
     if unknown := sorted(to_vary - {*tool_names}):
         raise UsageError(f"--vary {','.join(unknown)}: not among the tools offered: {', '.join(tool_names)}")

@@ -27,19 +27,23 @@ def refuse_unbatched(run: ResolvedRun) -> None:
     config, settings = run.config, run.config.model_settings
     if settings.batch:
         if config.engine != LOCAL:
-            raise UsageError(f"--batch collects what this process asks: omit --engine {config.engine}")
+            raise UsageError(f"--batch only works for requests of this process: omit --engine {config.engine}")
         if config.model_settings.stream == "on":
-            raise UsageError("--stream on: replies in batches are not streamed")
+            raise UsageError("--stream on: replies in batches are not streamed; leave out --stream or --batch")
         if config.objects.model is not None:
             raise UsageError(f"--batch: model={config.model} is a Python object, which cannot use batches")
         if config.model is not None:
             batch_api(config.model, config.model_settings)
             if run.resources.model is not None and not isinstance(run.resources.model, Caller):
-                raise UsageError(f"--batch: {config.model} is asked in this process")
+                raise UsageError(
+                    f"--batch: {config.model} runs in this process, so it has no batch API; leave out --batch"
+                )
     elif settings.batch_tail or settings.batch_wait != type(settings)().batch_wait:
         raise UsageError("--batch-wait and --batch-tail need --batch")
     elif open_batches := batches_still_running(run.folder.path):
-        raise UsageError(f"{open_batches}: continue with --batch, or you pay for them twice")
+        raise UsageError(
+            f"{open_batches}: continue with --batch, because without it you would pay for these requests twice"
+        )
 
 
 def in_batches(run: ResolvedRun) -> ChatModel:

@@ -61,7 +61,7 @@ UNORDERED: Final = "pictures out of order"
 # For each result of the probe, the reason why thinking is lost even with the picture inside the tool message.
 LOST_BY_SERVER: Final = {
     "lost": "its server, or its template, drops the thinking from every request",
-    "unknown": "its server does not count the tokens that would show it",
+    "unknown": "the server's token counts do not show whether it is kept",
 }
 
 
@@ -96,7 +96,7 @@ async def ask_before(run: ResolvedRun, state: RunState, tell: Tell) -> ResolvedR
         if order.get("verdict") == "refused":
             tell(
                 f"note: {model.name}: its server refuses {count} pictures in one message ({order['said']}): "
-                "--images concat joins them to one"
+                "--images concat joins them into one"
             )
     if offering:
         run = await _ask_about_tools(run, model, offering, showing, sight, tell)
@@ -189,9 +189,7 @@ def _with_settings(run: ResolvedRun, model: ChatModel, settings: ModelSettings) 
 def _refuse_blind(run: ResolvedRun, name: str, sight: Mapping[str, Any]) -> None:
     if sight.get("verdict") == "blind":
         token_counts = f"{sight['input_tokens']} tokens with the picture and {sight['without_image']} without"
-        unseeing = (
-            f"it cannot read the number in a picture (it said {sight['said']!r}), and its input is {token_counts}"
-        )
+        unseeing = f"its reply to a picture of a number was {sight['said']!r}, and its input is {token_counts}"
         more = "Choose a model that takes images, or use --images none"
         _let_in(run, "blind", BLIND, f"--model {name} does not see: {unseeing}. {more}")
 
@@ -200,7 +198,7 @@ def _refuse_unordered(run: ResolvedRun, name: str, order: Mapping[str, Any]) -> 
     wrong = {"out of order": "reads them in another order", "missing": "does not get all of them"}
     if (mistake := wrong.get(str(order.get("verdict")))) is not None:
         reason = f"--model {name}: of {order['count']} pictures in one message it {mistake} (it said {order['said']!r})"
-        _let_in(run, "unordered", UNORDERED, f"{reason}. Use --images concat, which joins them to one")
+        _let_in(run, "unordered", UNORDERED, f"{reason}. Use --images concat, which joins them into one picture")
 
 
 def unseen(name: str, check: Mapping[str, Any]) -> str:
@@ -209,8 +207,9 @@ def unseen(name: str, check: Mapping[str, Any]) -> str:
     if check.get("verdict") == "refused":
         reason = f"its server does not accept them ({check['said']})"
         return f"--model {name} gets no pictures of tools: {reason}. Use --show text, which sends only their text"
-    token_counts = f", and its input is {tokens} tokens with it and {without} without" if tokens and without else ""
-    problem = f"it cannot read the number in the picture of a tool's result (it said {check['said']!r}){token_counts}"
+    counts = f", and its input is {tokens} tokens with the picture and {without} without"
+    token_counts = counts if tokens and without else ""
+    problem = f"its reply to a picture of a number in a tool's result was {check['said']!r}{token_counts}"
     return f"--model {name} does not see pictures of tools: {problem}. Use --show text, which sends only their text"
 
 
@@ -236,7 +235,7 @@ def before_notes(run: ResolvedRun) -> list[str]:
     waiting = [solver for name, solver in run.solvers.items() if run.open_questions(name)]
     conditions = {
         SIGHT: (shows_images, "the model is first asked whether it sees a small picture: one or two calls"),
-        CALLING: (offers_tools, "the model is first told to call a tool, to see whether its calls are read: one call"),
+        CALLING: (offers_tools, "the model is first told to call a tool, to test if its calls can be parsed: one call"),
         TOOL_PICTURE: (
             lambda run, solver: offers_tools(run, solver) and shows_tool_pictures(run),
             (
@@ -271,7 +270,7 @@ def style_notes(run: ResolvedRun, solvers: Sequence[Solver]) -> Iterator[str]:
             f"{fit.name} uses the form of its training"
         )
     elif not style.is_plain and not style.fits(model):
-        hint = f"; {fit.name} is" if fit != PLAIN else ""
+        hint = f"; its form is {fit.name}" if fit != PLAIN else ""
         yield f"--tool-style {style.name} may not be the form in which {model} was trained{hint}"
     if style.runs and all(tool.card.name != style.runs for tool in tools):
         yield f"--tool-style {style.name} is a form of the tool {style.runs}, which is not offered"

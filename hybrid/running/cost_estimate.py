@@ -51,7 +51,7 @@ def summed(parts: Iterable[Levels]) -> Levels:
 
 @dataclass(frozen=True)
 class SolverEstimate:
-    """Calls and tokens for the open questions of one solver: low, expected and high estimate."""
+    """The low, expected and high estimates of the calls and tokens for the open questions of one solver."""
 
     questions: int
     low: Spent

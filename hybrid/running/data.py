@@ -68,7 +68,11 @@ def mount(
     values = card.resolve_settings(settings)
     folder, origin = _folder(benchmark, data, split_name, tasks, limit, seed)
     if images_root is not None and not (benchmark.takes_images_root and images_root.expanduser().is_dir()):
-        reason = "folder not found" if benchmark.takes_images_root else f"{card.name} itself says where its images are"
+        reason = (
+            "folder not found"
+            if benchmark.takes_images_root
+            else f"the data of {card.name} give the full paths of the images; leave the option out"
+        )
         raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
     source = Source(folder, store, split_name, (), values, images_root=root, generated=origin["kind"] == "sample")
@@ -193,8 +197,9 @@ def refuse_unlike(benchmark: Benchmark, mounted: Mounted, data: str, allowed: Co
     name = benchmark.card.short_title
     if "partial" not in allowed and (reason := schema_mismatch(benchmark, mounted)):
         raise UsageError(
-            f"--data {data}: is this {name}? It has {reason}. Questions of your own: hybrid run FILE (hybrid data "
-            f"check FILE shows how they are read); with --allow partial, the data are used as {name} anyway"
+            f"--data {data}: this may not be {name}: it has {reason}. For questions of your own, use hybrid run FILE "
+            f"(hybrid data check FILE shows how they are read). With --allow partial, the data are used as {name} "
+            "anyway"
         )
 
 

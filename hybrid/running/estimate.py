@@ -121,7 +121,7 @@ def _captions(run: ResolvedRun, prompts: Mapping[str, Dialogues]) -> SolverEstim
         tokens = _image_tokens(name, settings, image.width, image.height)
         spent = Spent(1, None if tokens is None else tokens + text_tokens(CAPTION), _caption_tokens(run.config))
         levels.append((spent.times(float(share == 1)), spent.times(share), spent))
-    assumed = f"{name} describes; counted in images, not questions"
+    assumed = f"{name} describes images; this row counts images, not questions"
     return SolverEstimate(len(shares), *summed(levels), price=settings.price, assumes=(assumed,))
 
 

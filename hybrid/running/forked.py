@@ -109,8 +109,8 @@ def _say_ended(child: int, error: Exception) -> NoReturn:
     assert status is not None  # noqa: S101 - without WNOHANG, waitid waits and returns a result
     cause = ending(status.si_status if status.si_code == os.CLD_EXITED else -status.si_status)
     raise HybridError(
-        f"the process that reads the data ended too early ({cause}); if the machine has no memory left, free some and "
-        "run it again"
+        f"the process that reads the data ended too early ({cause}); if the machine ran out of memory, free some and "
+        "repeat the command"
     ) from error
 
 

@@ -230,18 +230,22 @@ class _Check:
         thought = len(reply.reasoning) or (usage.reasoning_tokens if usage else 0)
         means_of_end = _ENDS.get(reply.end, "yes") if finish_reason else "give --max-tokens"
         rows = [
-            CheckRow("answers", _quoted(reply.text), "it is reached" if reply.text else "it is reached; empty reply"),
+            CheckRow(
+                "answers",
+                _quoted(reply.text),
+                "the server is reached" if reply.text else "the server is reached, but the reply is empty",
+            ),
             CheckRow("ends by itself", finish_reason or "no reason", means_of_end),
             *_answering(self.name, reply.model),
             CheckRow("counts tokens", f"{usage.input_tokens} read, {usage.output_tokens} written", "budgets work")
             if usage
-            else CheckRow("counts tokens", "none", "budgets of tokens or dollars do not work"),
-            CheckRow("thinks", f"{thought:,} characters or tokens apart from the text", "they are kept")
+            else CheckRow("counts tokens", "none", "limits on tokens or dollars do not work"),
+            CheckRow("thinks", f"{thought:,} characters or tokens besides the text", "the thinking is kept")
             if thought
-            else CheckRow("thinks", "no thinking apart from the text", ""),
+            else CheckRow("thinks", "no thinking besides the text", ""),
         ]
         price = self.settings.price
-        means = "costs are counted" if price else "give --model-arg price=IN/OUT, USD per million tokens"
+        means = "costs are counted" if price else "give --model-arg price=IN/OUT, in USD per million tokens"
         # hybrid has no price table (`hybrid.solving.budgets.cost_usd`), so a price is known only if the user gave one.
         price_text = "/".join(f"{amount:g}" for amount in (price.input_usd, price.output_usd)) if price else "not known"
         return [*rows, CheckRow("price", price_text, means)]
@@ -255,7 +259,7 @@ class _Check:
         }
         of_server: Mapping[str, Probe] = {
             "takes temperature and seed": self.sampling,
-            "takes a limit of tokens": self.limit,
+            "accepts a token limit": self.limit,
             "streams": self.stream,
             "takes logprobs": self.logprobs,
             "history that the model reads": self.history,
@@ -284,7 +288,7 @@ class _Check:
         sight = await look(self.chat, self.store)
         self.reads_pictures = PROBE_NUMBER in sight.said
         if sight.verdict == "blind":
-            return [CheckRow("sees", _quoted(sight.said), "it is blind", ("--images", "none"), refused=True)]
+            return [CheckRow("sees", _quoted(sight.said), "the model is blind", ("--images", "none"), refused=True)]
         return [CheckRow("sees", _quoted(sight.said), "yes" if sight.verdict == "sees" else UNKNOWN)]
 
     async def pictures(self) -> list[CheckRow]:
@@ -311,7 +315,7 @@ class _Check:
             fewer = ("--show", "text") if count == 1 else ("--model-arg", f"keep_images={count - 1}")
             options = ("--images", "concat", *fewer) if count < MAX_PICTURES else ()
             return [CheckRow(title, f"{count}{only}, {seen}", "BLINK shows up to 4, and tools add more", options)]
-        return [CheckRow(title, refusals[-1], "none is accepted", ("--images", "none"), refused=True)]
+        return [CheckRow(title, refusals[-1], "no picture is accepted", ("--images", "none"), refused=True)]
 
     async def largest(self) -> list[CheckRow]:
         refusals = [""]
@@ -389,7 +393,9 @@ class _Check:
                 (read if await tokens(changed) > plain else unread).append(part)
             except HybridError as error:
                 unread.append(f"{part} ({_line(error)})")
-        means = "its server drops it from every request, so the model forgets it" if unread else "nothing is lost"
+        means = (
+            "the server drops this part from every request, so the model forgets it" if unread else "nothing is lost"
+        )
         outcome = "; ".join(
             filter(None, [f"{' and '.join(read)} kept" if read else "", *(f"no {name}" for name in unread)])
         )
@@ -418,19 +424,19 @@ class _Check:
             calling = await call_tool(record_chat, self.store, [crop], images=2, with_pictures=False)
         if calling.verdict == "calls":
             way = f"read from text ({calling.read_from})" if calling.read_from else "by the provider's interface"
-            grouping = "side by side" if calling.calls > 1 else "one a message"
+            grouping = "several per message" if calling.calls > 1 else "one per message"
             finding = CheckRow("calls tools", f"{calling.calls}, {way}", f"yes, {grouping}")
             return [finding, *await _try("a picture in a result", lambda: self.result([*history, replies[-1]], crop))]
         reason = (
-            f"called none: {_quoted(calling.said)}"
+            f"called no tool: {_quoted(calling.said)}"
             if calling.verdict == "none"
             else f"{calling.verdict}: {calling.said}"
         )
         text = self.model(tool_calling="text")
         in_text = await call_tool(partial(self.chat, model=text), self.store, [crop])
         if in_text.verdict == "calls":
-            return [CheckRow("calls tools", reason, "in text alone", ("--tool-calling", "text"), refused=True)]
-        refused, means = calling.verdict != "none", "it may call none"
+            return [CheckRow("calls tools", reason, "only in text", ("--tool-calling", "text"), refused=True)]
+        refused, means = calling.verdict != "none", "the model may call no tool"
         if refused:
             means = uncalled(self.name, calling.verdict, calling.said, calling.read_from)
         return [CheckRow("calls tools", reason, means, (), refused)]
@@ -460,10 +466,10 @@ class _Check:
                 else f"not accepted: {placement.said[:120]}"
             )
             return [CheckRow(title, outcome, "a run sends only the text of tools", ("--show", "text"), refused=True)]
-        thoughts = "; its reasoning is accepted back" if has_thoughts_in(conversation) else ""
+        thoughts = "; the server accepts its reasoning back" if has_thoughts_in(conversation) else ""
         seen = "seen" if placement.verdict == "sees" else f"not read: {_quoted(placement.said)}"
         place = "inside the tool message" if placement.place == "inside" else "in a user message after it"
-        rows = [CheckRow(title, f"{seen}{thoughts}", f"the loop continues, with the picture {place}")]
+        rows = [CheckRow(title, f"{seen}{thoughts}", f"works, with the picture {place}")]
         if placement.thinking == "none":
             return rows
         inside = placement.place == "inside"
@@ -484,15 +490,20 @@ class _Check:
             frame = await frame_of(self.chat, self.store, self.settings.max_pixels)
         except UsageError as error:
             error_text = str(error).partition("probe: ")[2].partition(" names no point")[0]
-            return [CheckRow("frame of coordinates", f"no place near the disc: {error_text}", "pixels are assumed")]
+            outcome = f"the reply names no point near the disc: {error_text}"
+            return [CheckRow("frame of coordinates", outcome, "pixels are assumed")]
         if frame.name == "pixels":
             summary, resizing = await resizing_of(self.chat, self.store)
-            option = f"where pixels are of these: --model-arg frame={resizing}"
+            option = f"if its coordinates are pixels of these sizes: --model-arg frame={resizing}"
             seen = CheckRow("pictures at the size at which they are seen", summary, option if resizing else UNKNOWN)
             return [CheckRow("frame of coordinates", "pixels", "the default"), seen]
         declared = frame.name != own_frame(self.name)
         options = ("--model-arg", f"frame={frame.name}") if declared else ()
-        return [CheckRow("frame of coordinates", frame.name, "it is declared" if declared else "the default", options)]
+        return [
+            CheckRow(
+                "frame of coordinates", frame.name, "the option declares it" if declared else "the default", options
+            )
+        ]
 
     async def sampling(self) -> list[CheckRow]:
         title = "takes temperature and seed"
@@ -500,7 +511,7 @@ class _Check:
             await self.say(PLAIN_TEXT, temperature=0.0, seed=0)
         except HybridError as error:
             return [
-                CheckRow(title, _line(error), "it samples with its own settings", ("--model-arg", "temperature=null"))
+                CheckRow(title, _line(error), "the server uses its own settings", ("--model-arg", "temperature=null"))
             ]
         terms = self.model(temperature=0.0, seed=0).connection().get("terms")
         summary = "; ".join(map(str, terms)) if isinstance(terms, list) else ""
@@ -514,7 +525,7 @@ class _Check:
         reply = await self.say("Count from 1 to 200, one number a line.", max_tokens=16)
         is_limited = reply.is_cut or len(reply.text) < 100
         means = "--max-tokens works" if is_limited else "--max-tokens does nothing"
-        return [CheckRow("takes a limit of tokens", f"it ended by {reply.finish_reason}", means)]
+        return [CheckRow("accepts a token limit", f"the reply ended with {reply.finish_reason}", means)]
 
     async def stream(self) -> list[CheckRow]:
         reply = await self.say(PLAIN_TEXT, stream="on")
@@ -529,10 +540,12 @@ class _Check:
             await self.say(PLAIN_TEXT, extra=extra)
         except ModelRefused:
             return [
-                CheckRow("takes logprobs", "it refuses them", "nothing is lost, because likelihoods need hf: anyway")
+                CheckRow("takes logprobs", "the server refuses them", "no loss, because likelihoods need hf: anyway")
             ]
         return [
-            CheckRow("takes logprobs", "it does not refuse them", "not usable in a run, because likelihoods need hf:")
+            CheckRow(
+                "takes logprobs", "the server does not refuse them", "not usable in a run, because likelihoods need hf:"
+            )
         ]
 
 

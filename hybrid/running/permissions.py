@@ -67,7 +67,7 @@ def closed(
         # The most serious caveats come first.
         name, provenance = tool.card.name, provenance_of(card, location)
         if provenance is None:
-            caveats.append(Caveat("unknown training data and licence", name, f"no card knows {location}"))
+            caveats.append(Caveat("unknown training data and licence", name, f"{location} is not on any card"))
             continue
         if seen := overlap(provenance.trained_on, sources):
             trained = ", ".join(source for source in provenance.trained_on if overlap((source,), sources))

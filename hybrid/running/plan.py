@@ -52,7 +52,7 @@ class PlannedRun:
 
 
 def changed(config: RunConfig, changes: Mapping[str, Any]) -> RunConfig:
-    """Return the configuration with changed fields, also in the options that its manifest records."""
+    """Return the configuration with these fields changed; the options in its manifest are changed accordingly."""
     options: dict[str, Json] = dict(config.options_as_used)
     for option_field in option_fields(RunConfig) if config.options_as_used else ():
         if option_field.path[0] in changes and option_field.option.in_manifest:

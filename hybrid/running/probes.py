@@ -86,7 +86,11 @@ MARKS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The verdict on a model, and its reply; tokens are None if the server reports no number or was not asked."""
+    """Whether a model sees a picture, and its reply.
+
+    `input_tokens` counts the tokens of the request with the picture, `without_image` those of the same request without
+    it; None if the server reports no number or was not asked.
+    """
 
     verdict: Literal["sees", "blind", "unknown"]
     said: str

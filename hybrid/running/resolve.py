@@ -218,7 +218,7 @@ def _check_options(config: RunConfig) -> None:
         raise UsageError(f"--cache-replies: they are on the disk of this machine; omit --engine {config.engine}")
     if config.engine != LOCAL and (option := next((name for is_handed_in, name in handed_in if is_handed_in), None)):
         value = getattr(config, option)
-        raise UsageError(f"{option}={value}: an object is asked in this process, not by --engine {config.engine}")
+        raise UsageError(f"{option}={value}: a Python object runs in this process, not on --engine {config.engine}")
     if config.tracing is None:
         return
     try:
@@ -290,7 +290,7 @@ def _without_text(config: RunConfig, context: SuppliedTexts, question_set: Recor
     if config.context_missing == "refuse":
         refuse_missing(lacking, len(ids), config.context)
     if len(lacking) == len(ids):
-        raise UsageError(f"--setting context={config.context}: none of its ids belongs to a question")
+        raise UsageError(f"--setting context={config.context}: none of the ids in this file belongs to a question")
     return lacking
 
 
@@ -341,7 +341,7 @@ def _solvers(config: RunConfig) -> dict[str, Solver]:
         if solver.needs_model and config.model is None:
             raise UsageError(f"--solver {name} needs a model: give one with --model, such as --model openai:gpt-4o")
         if solver.runs_own_tools and config.tool_output != "real":
-            reason = f"{name} runs its own tools, which it cannot change"
+            reason = f"{name} runs its own tools, and hybrid cannot change their output"
             raise UsageError(f"--tool-output {config.tool_output}: {reason}")
         if solver.needs_live and replayed:
             raise UsageError(

@@ -82,7 +82,7 @@ class Rollouts:
         broken = [f"left out: {question.id}: {question.error}" for question in self.run.questions.broken]
         return (
             *broken,
-            *(f"left out: {name}: its score consists of several measures, not one number" for name in several),
+            *(f"left out: {name}: its score has several measures instead of one number" for name in several),
         )
 
     async def messages(self, question: str) -> Sequence[Json]:
@@ -96,7 +96,7 @@ class Rollouts:
         client = _FirstRequest("openai:unknown", settings, self.run.service.store)
         await self._attempt(question, Caller(client, settings), self.run.resources)
         if not client.bodies:
-            raise DataError(f"{question}: {self.name} sends the model nothing")
+            raise DataError(f"{question}: {self.name} sends nothing to the model")
         messages: Sequence[Json] = json.loads(client.bodies[0])["messages"]
         return messages
 

@@ -346,7 +346,8 @@ def _keep_models(run: ResolvedRun, state: RunState, manifest: dict[str, Any], te
     total = sum((Counter(count) for count in counts.values()), Counter[str]())
     for name, count in other_models(model, total).items():
         tell(
-            f"note: {count} of {total.total()} replies came from another model than {model}: the server names {name!r}"
+            f"note: {count} of {total.total()} replies came from another model than {model}: the server reports "
+            f"{name!r}"
         )
 
 

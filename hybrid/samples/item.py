@@ -35,7 +35,7 @@ class SampleFacts:
 
 @dataclass(frozen=True, eq=False)
 class DepthFacts(SampleFacts):
-    """Positions and distances of A and B, and the picture's depth (H, W); metres along the optical axis."""
+    """Positions and depths of A and B, and the picture's depth map (H, W). Depths are metres along the optical axis."""
 
     points: tuple[Spot, Spot]
     depths_m: tuple[float, float]
@@ -51,7 +51,10 @@ class JigsawFacts(SampleFacts):
 
 @dataclass(frozen=True)
 class CorrespondenceFacts(SampleFacts):
-    """REF in image 1, A to D in image 2, and the mapping: a homography, or two cameras and REF's depth."""
+    """The positions of REF in image 1 and of A to D in image 2, and the mapping between the images.
+
+    The mapping is a homography, or the two cameras together with REF's depth.
+    """
 
     ref: Spot
     candidates: tuple[Spot, ...]

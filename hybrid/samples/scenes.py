@@ -172,7 +172,11 @@ class RenderedView:
 
 
 class _Hit(NamedTuple):
-    """Where a window's rays hit a surface: depth (infinite without a hit), outward normal (3, h, w), coordinates."""
+    """Where a window's rays hit a surface.
+
+    `depth` is infinite where a ray hits nothing, `normal` (3, h, w) points outwards, and `u` and `v` are the
+    coordinates on the surface.
+    """
 
     depth: FloatMap
     normal: FloatMap

@@ -150,7 +150,10 @@ def _confidence(attempt: Attempt) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A recorded tool call: images and arguments as the tool got them; no output after a fault."""
+    """A recorded tool call, with images and arguments as the tool got them.
+
+    `finding` is the output; None after a fault.
+    """
 
     tool: str
     images: tuple[str, ...]

@@ -50,7 +50,7 @@ class ChanceEnd:
 
 @dataclass(frozen=True)
 class Guess:
-    """A uniform guess at one question. If `exact`, `ends` lists all outcomes; else they are equally likely draws.
+    """A uniform guess at one question. If `exact`, `ends` lists all outcomes, else equally likely draws of them.
 
     The scores' `id`, `groups` and `cluster` may belong to another question with the same guesses.
     """

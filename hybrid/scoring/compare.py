@@ -40,7 +40,7 @@ FORMS = {"text": "findings as text", "image": "findings as pictures"}
 
 
 class SolverPair(NamedTuple):
-    """Names of two solvers; differences are the second minus the first."""
+    """The names of two solvers. Differences between them are `b` minus `a`."""
 
     a: str
     b: str
@@ -48,9 +48,11 @@ class SolverPair(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """The options of a comparison: the grouping (None: by task), the tested pairs (None: all), and how failures count.
+    """The options of a comparison.
 
-    `margin` is the largest loss in the headline metric that would not matter, above 0 (section `noninferior`).
+    `by` is the grouping (None: by task), and `pairs` are the tested pairs (None: all). `allow_failed` tests solvers
+    even if too many questions failed. `margin`, above 0, is the largest loss in the headline metric that would not
+    matter (section `noninferior`).
     """
 
     by: str | None = None
@@ -155,6 +157,10 @@ class Comparison:
         repeats = [solver for solver in self.solvers if repeated_as(solver) == repeated_as(scored)]
         is_head = repetition(scored) == 1 and len(set(map(repetition, repeats))) == len(repeats)
         return tuple(sorted(repeats, key=repetition)) if is_head else (scored,)
+
+    def finished_repetitions(self, scored: Scored) -> tuple[Scored, ...]:
+        """Return the repetitions that finished a question; the solver's values are means over these."""
+        return tuple(solver for solver in self.repetitions(scored) if solver.failed < len(solver.scores))
 
     def is_shown(self, metric: str) -> bool:
         """Return whether tables show a metric: the card reports it, or it is this project's own."""

@@ -124,7 +124,7 @@ GAIN_CASES = cases_of_claims(
         ),
         "split": "{answers}: {whole}{counts}{split}{called}.",
         "few": "{answers}: {few}{called}.",
-        "silent": "{answers}: nothing to compare, as {silent} answers nothing{called}.",
+        "silent": "{answers}: nothing to compare, as {silent}{called}.",
         "failed": (
             "Whether tools bring a gain is not tested: {failed} of {n} questions failed, more than 1 % "
             "(to conclude anyway: --allow-failed){called}."
@@ -185,6 +185,11 @@ SPECIALISTS_CASES = cases_of_claims(
         "apart": "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out.",
     },
 )
+NOTHING_NEXT_TO_SPECIALISTS = case(
+    "specialists.alone",
+    "they answer, and the solver with tools answers none of these questions",
+    "{answers}: nothing to compare there, as {silent}{rest}.",
+)
 NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The specialists alone were not asked.")
 SPECIALISTS_NOT_CHOSEN = case(
     "specialists.not_chosen",
@@ -196,7 +201,7 @@ CONTENT_CASES = cases_of_claims(
     "content",
     {
         "few": "With blank tools: {few}.",
-        "silent": "With blank tools there is nothing to compare, as {silent} answers nothing.",
+        "silent": "With blank tools there is nothing to compare, as {silent}.",
         "failed": (
             "The effect of tool output is not tested: {failed} of {n} questions failed, more than 1 % "
             "(to conclude anyway: --allow-failed)."
@@ -328,7 +333,7 @@ class _Conclusion:
 
     def _again(self, solver: Scored) -> str:
         """Return the number of repetitions over which a solver's values are averaged; empty without repetitions."""
-        count = len(self._found.repetitions(solver))
+        count = len(self._found.finished_repetitions(solver))
         return f", mean of {count} repetitions" if count > 1 else ""
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
@@ -343,6 +348,8 @@ class _Conclusion:
         answers, rest = _specialists_words(pair, silent, whom, named, repeated=repeated)
         lead = "" if pair.state == "open" else f"{whom} "
         place = " where they answer" if silent else ""
+        if pair.state == "silent" and short_name(specialist) not in pair.silent:
+            return say(NOTHING_NEXT_TO_SPECIALISTS, answers=answers, rest=rest, **pair.fields())
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest, place=place)
 
     def _called(self, solvers: Sequence[Scored]) -> str:

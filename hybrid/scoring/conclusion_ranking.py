@@ -68,15 +68,19 @@ NO_INTERVAL = case(
 )
 AHEAD: Mapping[str, Case] = {
     "some": case(
-        "ahead.some", "it is ahead of some after adjustment", "It is ahead of {parts}, adjusted (Holm) for {tests}."
+        "ahead.some", "it is ahead of some after adjustment", "{best} is ahead of {parts}, adjusted (Holm) for {tests}."
     ),
     "depends": case(
         "ahead.depends",
         "of none, and some differences support no claim, or it is behind on the questions that both have",
-        "Adjusted (Holm) for {tests}, it is significantly ahead of none of the others; {parts}.",
+        "Adjusted (Holm) for {tests}, {inside} is significantly ahead of none of the others; {parts}.",
     ),
-    "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference to the others is significant."),
-    "untested": case("ahead.untested", "no pair of it was tested", "It is compared with none of the others: {why}."),
+    "none": case(
+        "ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference{of} to the others is significant."
+    ),
+    "untested": case(
+        "ahead.untested", "no pair of it was tested", "{best} is compared with none of the others: {why}."
+    ),
 }
 
 
@@ -106,7 +110,7 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         ranking=_list_unranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
     )
     if count > 1:
-        yield _ahead(rows, first.a)
+        yield _ahead(rows, first.a, tied=len(best) > 1)
 
 
 def _without_interval(rows: ConclusionRows) -> Sentence:
@@ -194,15 +198,20 @@ def _headline_of(rows: ConclusionRows, solver: Scored) -> list[Metric]:
     return [metric for metric in solver.metrics if metric.name == rows.found.headline]
 
 
-def _ahead(rows: ConclusionRows, best: str) -> Sentence:
-    """Return the sentence on the solvers that the best one is ahead of; p values are adjusted over all tested pairs."""
+def _ahead(rows: ConclusionRows, best: str, *, tied: bool = False) -> Sentence:
+    """Return the sentence on the solvers that the best one is ahead of; p values are adjusted over all tested pairs.
+
+    The sentence names the best solver if others are tied with it.
+    """
+    it = clipped(best, NAME_WIDTH) if tied else "it"
+    subject = {"best": it if tied else "It", "inside": it, "of": f" of {it}" if tied else ""}
     pairs = [rows.pair(rows.found.named(pair.a), rows.found.named(pair.b)) for pair in rows.found.pairs]
     tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
     of_best = [
         turned(row, (row.b, row.a) if row.a == best else (row.a, row.b)) for row in tested if best in (row.a, row.b)
     ]
     if not of_best:
-        return say(AHEAD["untested"], why=_why_untested(pairs, best))
+        return say(AHEAD["untested"], why=_why_untested(pairs, best), **subject)
     ahead, behind, unclaimed = list[str](), list[str](), list[str]()
     for row in sorted(of_best, key=lambda row: -(row.value or 0.0)):
         pair = rows.pair(rows.found.named(row.a), rows.found.named(best))
@@ -218,7 +227,7 @@ def _ahead(rows: ConclusionRows, best: str) -> Sentence:
     parts = listed(ahead) + (f"; {UNCLAIMED} its difference to {listed(unclaimed)}" if unclaimed else "")
     parts += f"; on the questions that both have, it is behind {listed(behind)}" if behind else ""
     kind = "some" if ahead else "depends" if parts else "none"
-    return say(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "))
+    return say(AHEAD[kind], tests=how_many(len(tested), "test"), parts=parts.removeprefix("; "), **subject)
 
 
 def _why_untested(pairs: Sequence[HeadlinePair], best: str) -> str:

@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.attempt_facts import asks_of
-from hybrid.scoring.compare import Comparison
+from hybrid.scoring.compare import Comparison, SolverPair, compare
 from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
@@ -50,7 +50,10 @@ CONDITIONS: Mapping[Claim, str] = {
     "less": "interval below 0",
     "open": "interval contains or touches 0",
     "rule": "by the other rule for unanswered questions, the sign or the verdict differs",
-    "uneven": "a mean over tasks; over all questions the sign differs, or only there the interval excludes 0",
+    "uneven": (
+        "a mean over tasks; over all questions the sign differs, only there the interval excludes 0, or the interval "
+        "contains 0 and not the mean over tasks"
+    ),
     "answering": (
         "interval excludes 0; so does that of the part from answering, but neither that of the questions that both "
         "answered nor that of their part of the whole: one of them answered more"
@@ -153,6 +156,7 @@ class HeadlinePair:
     `rows` has the difference, if there is one, and `metrics` has each solver's metric over the questions that both
     have. Of `n` questions, `right` counts the right answers of a and b, and `none` their unreadable answers; `right` is
     None if the metric is not such a count (a mean over tasks of several sizes, credit for no answer, repetitions).
+    `silent` names the solvers that answered none of the questions, which may include a third solver of the test.
     """
 
     a: Scored
@@ -161,6 +165,7 @@ class HeadlinePair:
     values: tuple[float | None, float | None] = (None, None)
     right: tuple[int, int] | None = None
     none: tuple[int, int] = (0, 0)
+    silent: tuple[str, ...] = ()
     n: int = 0
     # Number of questions that at least one solver failed, in the overlap that is used to decide whether to test.
     failed: int = 0
@@ -171,8 +176,7 @@ class HeadlinePair:
     split: AnswerSplit | None = None
     # The difference by the other rule for unanswered questions, if its sign or its state differs.
     other_rule: Result | None = None
-    # For a mean over tasks: the difference over all questions, if its sign differs or only this difference is
-    # significant.
+    # For a mean over tasks: the difference over all questions, if it leads to another conclusion (`is_uneven`).
     over_all: Result | None = None
 
     @property
@@ -217,13 +221,12 @@ class HeadlinePair:
     def fields(self) -> dict[str, object]:
         """Return the values that fill in the sentence about a tested difference."""
         row = self.rows[0] if self.rows else None
-        silent = self.b if self.n and self.none[1] == self.n else self.a
         fields: dict[str, object] = {
             "n": self.asked if self.state == "failed" else self.n,
             "failed": self.failed,
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
-            "silent": short_name(silent),
+            "silent": f"{_and(self.silent)} answer{'s' * (len(self.silent) == 1)} nothing",
             "left": self.a.open + self.b.open,
             "few": why_no_interval(self.metrics),
         }
@@ -342,6 +345,11 @@ def _number_of_tasks(metric: Metric) -> int:
     return len({cell.stratum for cell in metric.cells if cell.denominator > 0}) if is_mean else 1
 
 
+def _and(names: Sequence[str]) -> str:
+    """Return up to three names as `a`, `a and b`, or `a, b and c`."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 def short_name(scored: Scored) -> str:
     """Return the solver's name within `NAME_WIDTH` columns."""
     return clipped(scored.solver, NAME_WIDTH)
@@ -449,8 +457,21 @@ class ConclusionRows:
         pair = replace(pair, rows=(rows["difference"],), values=values, none=none, count=count)
         pair = replace(pair, right=count if is_count else None)
         shared = self.found.overlap(a, b)
-        pair = replace(_counting_failures(pair, shared), n=n, split=self._split(names, shared))
+        pair = replace(_count_failed_and_silent(pair, shared), n=n, split=self._split(names, shared))
         return replace(pair, other_rule=self._other_rule(pair, shared), over_all=self._over_all(pair, shared))
+
+    def tested_pair(self, a: Scored, b: Scored) -> HeadlinePair:
+        """Return a pair of the section on gain, which tests it even if `--pairs` leaves it out.
+
+        Its claim then needs the same rows as that of any other pair: without them, a difference that comes from
+        answering at all would count as one of better answers.
+        """
+        pair = self.pair(a, b)
+        if pair.rows or self.found.options.pairs is None:
+            return pair
+        options = replace(self.found.options, pairs=(SolverPair(a.solver, b.solver),))
+        of_pair = compare(self.found.solvers, options)
+        return ConclusionRows(of_pair, ("differences", "helped", "answered")).pair(a, b)
 
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
         """Split the difference by which solver answered; None without an interval, or if both answered all."""
@@ -512,7 +533,7 @@ class ConclusionRows:
         shared = overlap.with_failed(answered(overlap.answer[0]))
         metrics = shared.headline(shared.rule)
         part = replace(part, metrics=None if metrics is None else (metrics[0], metrics[1]))
-        part = _counting_failures(part, shared)
+        part = _count_failed_and_silent(part, shared)
         part = replace(part, count=right, split=self._split((specialist.solver, other.solver), shared, SPOKEN))
         return replace(part, other_rule=self._other_rule(part, shared), over_all=self._over_all(part, shared)), silent
 
@@ -520,9 +541,9 @@ class ConclusionRows:
         """Return a difference of the section `gain`, over the questions that all solvers of the gain have."""
         names = (a.solver, b.solver)
         solvers = [solver for solver in (group.alone, group.blank, group.hybrid) if solver is not None]
-        pair = _counting_failures(self.pair(a, b), self.found.overlap(*solvers))
+        pair = _count_failed_and_silent(self.tested_pair(a, b), self.found.overlap(*solvers))
         rows = [row for row in self.of("gain") if (row.a, row.b, row.quantity) == (*names, quantity) and not row.group]
-        return replace(pair, rows=tuple(rows), n=pair.n or next((row.n or 0 for row in rows), 0))
+        return replace(pair, rows=tuple(rows), n=self.pair(a, b).n or next((row.n or 0 for row in rows), 0))
 
     def called(self, solver: Scored) -> tuple[int, int]:
         """Return the number of answered questions with a tool call, and the number of answered questions."""
@@ -561,9 +582,10 @@ class ConclusionRows:
         return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
 
 
-def _counting_failures(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
-    """Return the pair with the number of failed questions in the overlap that is used to decide whether to test."""
-    return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()))
+def _count_failed_and_silent(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
+    """Return the pair with the failed questions and the silent solvers of the overlap that decides whether to test."""
+    silent = tuple(map(short_name, shared.without_answers(shared.headline(shared.rule))))
+    return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()), silent=silent)
 
 
 def why_no_interval(metrics: Sequence[Metric] | None) -> str:
@@ -617,13 +639,17 @@ def has_other_sign(pair: HeadlinePair, other: Result) -> bool:
 
 
 def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
-    """Return whether the difference over all questions has another sign, or is significant while the pair's is not.
+    """Return whether the difference over all questions has another sign than the pair's, or leads to another verdict.
 
-    If all tasks have the same size, both differences are equal, and only their intervals differ.
+    If all tasks have the same size, both differences are equal, and only their intervals differ. A mean over tasks that
+    is significant by itself may rest on a few questions of a small task. That is another verdict only if the interval
+    over all questions excludes the mean, because a little less power is none.
     """
-    differs = abs((over_all.value or 0.0) - (pair.rows[0].value or 0.0)) > 1e-9
+    value, low, high = (number or 0.0 for number in (pair.rows[0].value, over_all.low, over_all.high))
+    differs = abs((over_all.value or 0.0) - value) > 1e-9
     alone = pair.state == "open" and shown(over_all) in ("more", "less")
-    return has_other_sign(pair, over_all) or (differs and alone)
+    of_few = pair.state in ("more", "less") and shown(over_all) == "open" and not low <= value <= high
+    return has_other_sign(pair, over_all) or of_few or (differs and alone)
 
 
 def _sign(row: Result) -> int:

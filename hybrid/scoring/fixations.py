@@ -53,7 +53,10 @@ MEDIAN_MS: Final = (20.0, 10_000.0)
 
 @dataclass(frozen=True)
 class RecordedPath:
-    """The fixations of one viewer on one picture, (n, 3): x and y as shares of the picture's size, duration in ms."""
+    """The fixations of one viewer on one picture.
+
+    `points` (n, 3) has x and y as shares of the picture's width and height, and the duration in ms.
+    """
 
     picture: str  # The picture's path relative to the folder of pictures
     subject: str
@@ -147,7 +150,7 @@ class _Reader:
                 raise DataError(f"{path.name}: no column for {' and '.join(missing)}; available: {listing}")
             paths = list(self._runs(rows, columns_by_key, path.name))
         if not paths:
-            raise DataError(f"{path.name}: no usable row")
+            raise DataError(f"{path.name}: the file has no usable row")
         if columns_by_key["t"] is not None:
             anonymous = sum(len(run.points) for run in paths if not run.subject)
             if anonymous:
@@ -206,7 +209,7 @@ class _Reader:
 
     def _row(self, cells: Mapping[str, str], location: str, *, has_t: bool) -> tuple[str, tuple[float, float, float]]:
         if not cells["picture"]:
-            raise DataError(f"{location}: no picture is named")
+            raise DataError(f"{location}: the row names no picture")
         relative = self.picture(cells["picture"], location)
         x, y = (_number(cells[key], f"{location}: {key}") for key in ("x", "y"))
         t = _duration(cells["t"], f"{location}: t") if has_t else 0.0
@@ -328,7 +331,9 @@ def read_fixations(folder: Path, images: Path | None = None, screen: tuple[int, 
     if not reader.found.paths:
         reasons = "".join(f"; {line}" for line in reader.found.skipped[:3])
         kinds = "*.csv, *.tsv, *.json, *.mat with fixLocs, NAME_fixPts.png"
-        raise UsageError(f"--fixations {folder}: no usable fixations; files are {kinds}{reasons}")
+        raise UsageError(
+            f"--fixations {folder}: the folder has no usable fixations; the files that are read are {kinds}{reasons}"
+        )
     return reader.found
 
 

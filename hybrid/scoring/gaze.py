@@ -73,7 +73,7 @@ class GazeRow:
 
 @dataclass
 class GazeScores:
-    """The rows of a tool, their numbers of pictures and paths, and skipped data.
+    """The scores of one tool as rows, the numbers of pictures and paths behind them, and the skipped data.
 
     `frames` has the number of pictures by size, "WIDTHxHEIGHT" in pixels, in which MultiMatch compared paths.
     """

@@ -228,7 +228,7 @@ def _shared_note(differences: Iterable[Result], values: Mapping[str, Result]) ->
 
 def _means_note(comparison: Comparison, subject: str = "Differences") -> tuple[str, ...]:
     """Return a note on repeated solvers: their differences and marks belong to a mean over repetitions."""
-    counts = {solver.solver: len(comparison.repetitions(solver)) for solver in comparison.solvers}
+    counts = {solver.solver: len(comparison.finished_repetitions(solver)) for solver in comparison.solvers}
     repeated = [f"{clipped(name, NAME)} {count}" for name, count in counts.items() if count > 1]
     return (f"{subject} compare means over repetitions ({', '.join(repeated)}).",) if repeated else ()
 

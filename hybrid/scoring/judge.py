@@ -52,7 +52,10 @@ MIXED = 20
 
 @dataclass(frozen=True)
 class UnreadReply:
-    """A reply for a judge to read: the number of its prompt within the question, and the exchange."""
+    """A reply for a judge to read.
+
+    `ask` is the number of its prompt within the question `id`, and `exchange` has the prompt and the reply.
+    """
 
     id: str
     ask: int

@@ -441,13 +441,18 @@ class Overlap:
             solver.open for solver in self.solvers
         ):
             return "waiting"
-        inside = (
-            self._of_kept_units if metrics is None else self._questions_of({cell.cluster for cell in metrics[0].cells})
-        )
-        if any(not answered(answer[inside]).any() for answer in self.answer):
+        if self.without_answers(metrics):
             return "unanswered"
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(place == places[0] for place in places) else "units"
+
+    def without_answers(self, metrics: Sequence[Metric] | None = None) -> tuple[Scored, ...]:
+        """Return the solvers that answered none of the questions of these metrics (default: accuracy)."""
+        inside = (
+            self._of_kept_units if metrics is None else self._questions_of({cell.cluster for cell in metrics[0].cells})
+        )
+        pairs = zip(self.solvers, self.answer, strict=True)
+        return tuple(solver for solver, answer in pairs if not answered(answer[inside]).any())
 
     @cached_property
     def _of_kept_units(self) -> Flags:

@@ -71,8 +71,8 @@ def refuse_disagreement(path: Path, readings: Readings) -> None:
     agreeing, mixed = agreement(readings)
     if agreeing < AGREEMENT * mixed:
         raise UsageError(
-            f"{path}: this judge reads {agreeing} of {mixed} replies as the parser does, which can read them; below "
-            f"{AGREEMENT} its readings are not used: choose another model as judge"
+            f"{path}: this judge agrees with the parser on {agreeing} of {mixed} replies that the parser can read; "
+            f"below {AGREEMENT} its verdicts are not used: choose another model as judge"
         )
 
 

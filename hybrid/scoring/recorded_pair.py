@@ -3,10 +3,10 @@
     pair = read_pair(Path("without.csv"), Path("with.csv"))
     pair.questions, pair.missing             # ToolQuestions, and what the files lack
 
-A file is CSV with a header, JSON lines, or a JSON list of objects. Columns: `id` and `correct` (0 to 1), optionally
-`calls` (number of tool calls; only in the file with tools), `task` and `cluster`. If every question has a task, tasks
-have equal weight, as in a run. A question whose `correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER
---to table` writes such a file. The trajectories that MED writes (github.com/GAIR-NLP/Med,
+A file is CSV with a header, JSON lines, or a JSON list of objects. Columns, in upper or lower case: `id` and `correct`
+(0 to 1), optionally `calls` (number of tool calls; only in the file with tools), `task` and `cluster`. If every
+question has a task, tasks have equal weight, as in a run. A question whose `correct` or `calls` is empty is left out.
+`hybrid export RUN/SOLVER --to table` writes such a file. The trajectories that MED writes (github.com/GAIR-NLP/Med,
 `recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line number.
 """
 
@@ -28,6 +28,7 @@ from hybrid.core.types import Combine, Json, base_id
 from hybrid.display.tables import Table
 from hybrid.display.terminal import how_many
 from hybrid.log.lines import json_lines
+from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
@@ -105,6 +106,10 @@ class RecordedReport(Report):
     def tables(self) -> tuple[Table, ...]:
         """Return one table: a line per part with value, interval and its three shares."""
         return (decomposition_table(self.results),)
+
+    def render(self, form: str = "text") -> str:
+        """Render the table; csv has every row of the result table unrounded, with its note, as JSON does."""
+        return as_csv((), self.results) if form == "csv" else super().render(form)
 
     def as_json(self) -> dict[str, Json]:
         """Return every row of the result table."""
@@ -187,14 +192,25 @@ def _by_id(path: Path) -> dict[str, Row]:
     """Return the rows of a file by id, or by line number if it has no ids."""
     rows: dict[str, Row] = {}
     for number, raw in enumerate(_rows(path), 1):
-        row = {MED.get(name, TABLE.get(name, name)): value for name, value in raw.items()}
+        row = {_column(name, raw): value for name, value in raw.items()}
         identity = str(row.get("id") or "") or f"line {number}"
         if identity in rows:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
         rows[identity] = row
     if not rows:
-        raise DataError(f"{path}: no row")
+        raise DataError(f"{path}: the file contains no row")
     return rows
+
+
+def _column(name: str | None, row: Row) -> str:
+    """Return the name of a column as used here: any case, with or without spaces around it, unless both are there.
+
+    Cells beyond the header have no name in CSV.
+    """
+    name = name or ""
+    plain = name.strip().casefold()
+    name = plain if plain not in row else name
+    return MED.get(name, TABLE.get(name, name))
 
 
 def _rows(path: Path) -> Iterator[Row]:

@@ -218,7 +218,10 @@ OF_ASKS = {"prompts": "prompt", "replies": "reply"}
 
 @dataclass(frozen=True)
 class RecordColumn:
-    """A column: its name, its Arrow type, a description, and the only form that has it (empty for both forms)."""
+    """A column of the records: its name, its Arrow type, and a description.
+
+    `form` is the only form of the records that has the column, or empty if both forms have it.
+    """
 
     name: str
     type: str

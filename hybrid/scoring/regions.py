@@ -32,7 +32,8 @@ from hybrid.scoring.attempt_facts import TracedCall, calls_of
 HALF: Final = 0.5
 # If a call's boxes cover more than this share of a picture, the call does not count as looking at a place.
 WHOLE: Final = 0.5
-# Largest distance at which a point counts as looking at an annotated point, as a share of the picture's longer side.
+# Largest distance from an annotated point at which a call's point counts as a look at it, as a share of the picture's
+# longer side. A question may set its own distance (`within`).
 NEAR: Final = 0.05
 # Longest chain of crops of crops that is followed.
 DEPTH: Final = 16
@@ -60,9 +61,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An annotated place in an image; a point within `within` pixels of an annotated point looks at it.
+    """An annotated place in an image, which is a picture of the question.
 
-    `index` is the picture's index (from 0) in the question.
+    `index` is the picture's index (from 0) in the question. If the place is a point, a call's point counts as a look
+    at it up to a distance of `within` pixels.
     """
 
     image: StoredImage

@@ -242,7 +242,7 @@ def list_scored(
     criteria = criteria or RunFilter()
     runs = list_runs(folders)
     if sort not in SORTS:
-        raise UsageError(f"sort {sort!r}: there are {', '.join(SORTS)}")
+        raise UsageError(f"sort {sort!r}: choose one of {', '.join(SORTS)}")
     _refuse_unknown(runs, criteria)
     return RunList(tuple(run for run in runs if criteria.allows(run)), sort, criteria.solver, most)
 

@@ -31,7 +31,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False)
 class _Waiting(Generic[T, R]):
-    """A waiting item, its arrival number, and the number of batches started before it."""
+    """A waiting item.
+
+    `place` is its arrival number, and `gone` the number of batches that were started before it came.
+    """
 
     item: T
     answer: asyncio.Future[R]

@@ -55,7 +55,11 @@ ALONG: Final[Mapping[str, int]] = {"x": 1, "x0": 1, "x1": 1, "y": 0, "y0": 0, "y
 
 @dataclass(frozen=True)
 class EmptyAnswer:
-    """A tool's answer to one empty question: the question's name, the claim or None, the seconds, any refusal."""
+    """A tool's answer to a question that the images do not answer.
+
+    `name` is the question's name. `claim` is what the tool claimed; None if it claimed nothing. `refusal` is the reason
+    if it refused.
+    """
 
     name: str
     claim: str | None

@@ -85,7 +85,7 @@ class WorkerEnd:
 
     def sentence(self, tool: str) -> str:
         """Describe the end in a sentence about the tool."""
-        return f"{tool} {self.reason}" if self.jobs is not None else f"{tool} cost its worker process: {self.reason}"
+        return f"{tool} {self.reason}" if self.jobs is not None else f"{tool} ended its worker process: {self.reason}"
 
 
 class WorkerLink(Protocol):

@@ -31,10 +31,11 @@ from hybrid.tool.output_schema import data_mismatch
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of one known answer: its name, the mistake (or None), and the backend's seconds.
+    """The result of checking a backend with one known answer.
 
-    `unasked` says why these weights do not support the question (a checkpoint that only takes words), which is not a
-    mistake. Mistakes within a `series` count only if too few of that series are right.
+    `name` is the name of the known answer, `wrong` the backend's mistake, or None, and `seconds` the time that the
+    backend took. `unasked` says why these weights do not support the question (a checkpoint that only takes words),
+    which is not a mistake. Mistakes within a `series` count only if too few of that series are right.
     """
 
     name: str

@@ -171,7 +171,7 @@ class Loader:
             with self._lock:
                 self._drop(name, device)
             target = "the CPU" if homes == (CPU,) else " and ".join(homes)
-            self._notice(f"{name}: not enough memory on {device}{reason}; it runs on {target} from here on")
+            self._notice(f"{name}: not enough memory on {device}{reason}; it runs on {target} from now on")
             _free()
 
     def _drop(self, name: str, device: str) -> None:
@@ -316,7 +316,7 @@ def refuse_absent(devices: str) -> None:
         try:
             target = torch.device(device)
         except RuntimeError as error:
-            raise UsageError(f"--device {device}: torch knows no such device") from error
+            raise UsageError(f"--device {device}: torch does not know this device") from error
         if target.type == "cuda":
             # Query without a tensor, which would occupy device memory for the lifetime of this process.
             count = torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -51,7 +51,10 @@ Timed: TypeAlias = Callable[[str, str, Sequence[W], bool], AbstractContextManage
 
 @dataclass(frozen=True)
 class PreparedCall(Generic[W]):
-    """A decoded request, its prepared inputs and their form (equal forms share a batch), and the token of its call."""
+    """A decoded request, its prepared inputs, and the token of its call.
+
+    Inputs of equal `form` can share a batch.
+    """
 
     request: Request[Any]
     inputs: Any

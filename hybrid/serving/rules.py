@@ -49,12 +49,11 @@ class DescribedRule:
             except NoBackend:
                 raise
             except ToolError as error:
-                said_of_it = str(error).removeprefix(f"{self.tool} ")
-                raise ToolError(f"{self._name}: {said_of_it}", error.fault) from error
+                raise ToolError(f"{self._name}: {error}", error.fault) from error
             if response.call is None:
                 break
             if len(findings) == MAX_CALLS:
-                raise ToolError(f"{self._name}: more than {MAX_CALLS} tool calls")
+                raise ToolError(f"{self._name}: it made more than {MAX_CALLS} tool calls")
             tool_names.append(response.call.tool)
             try:
                 findings.append(await ctx.tool(response.call.tool, response.call.images, response.call.args))
@@ -83,7 +82,7 @@ class DescribedRule:
 
     @property
     def _name(self) -> str:
-        return f"{self.tool}, its rule for {self.route!r}"
+        return f"{self.tool}: the rule for {self.route!r} failed"
 
 
 @coroutine
@@ -141,7 +140,7 @@ def _checked(answer: object, findings: Sequence[Finding | None]) -> RuleAnswer:
     if not isinstance(answer, SpecialistAnswer) or not isinstance(answer.answer, str):
         raise ToolError(f"a rule must return a SpecialistAnswer or None, not {type(answer).__name__}")
     if len(answer.answer) > MAX_ANSWER:
-        raise ToolError(f"an answer of {len(answer.answer)} characters; the limit is {MAX_ANSWER}")
+        raise ToolError(f"the answer has {len(answer.answer)} characters; the limit is {MAX_ANSWER}")
     confidence = answer.sure
     if confidence is not None and not (
         isinstance(confidence, int | float) and math.isfinite(confidence) and 0 <= confidence <= 1

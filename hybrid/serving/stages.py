@@ -145,7 +145,7 @@ def _tool_error(error: BaseException) -> HybridError:
         words = _words(error)[:MAX_ERROR]
         return error if words == str(error) else ToolError(words, getattr(error, "fault", Fault.TOOL_ERROR))
     if is_out_of_memory(error):
-        return OutOfMemory(f"the memory of the device does not suffice: {_words(error)[:200]}")
+        return OutOfMemory(f"the device has too little memory: {_words(error)[:200]}")
     if is_device_lost(error):
         return DeviceLost(f"the device failed: {_words(error)[:300]}")
     if package := missing_package(error):
@@ -162,7 +162,7 @@ def _words(error: BaseException) -> str:
     try:
         words = str(error)
     except Exception:
-        return "(an error without words)"
+        return "(an error without a message)"
     return words.encode("utf-8", "replace").decode()
 
 

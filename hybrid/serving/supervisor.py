@@ -347,7 +347,8 @@ class _Supervisor:
             pending.sent = False
 
     def _count_load(self, job: Job, end: WorkerEnd) -> None:
-        # If a description failed, the caller keeps the error.
+        # Do not count a process that ended while it described a plug-in: the caller of `describe` remembers that error
+        # itself.
         if job.prepares and not any(isinstance(pending.request, DescribeRequest) for pending in job.requests):
             name = job.start.tool
             # A load that took too long would take too long again, so one such load is enough. A process that ended may

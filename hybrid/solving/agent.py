@@ -139,7 +139,11 @@ class Agent(Solver):
 
 @dataclass(frozen=True)
 class _Conversation:
-    """The messages of one answer, the names of the question's images by data URL, and the total tokens if reported."""
+    """The messages of one answer.
+
+    `urls` maps the data URL of each of the question's images to the image's name. `tokens` are the total tokens; None
+    if they are not reported.
+    """
 
     messages: Sequence[Any]
     urls: Mapping[str, str]

@@ -20,7 +20,7 @@ CERTAIN = 1e-4
 
 
 def log_odds(probability: float) -> float:
-    """Return the natural logarithm of p / (1 - p), with p clipped to `CERTAIN` from 0 and 1."""
+    """Return the log-odds, ln(p / (1 - p)), with p clipped to [`CERTAIN`, 1 - `CERTAIN`]."""
     clipped = min(max(probability, CERTAIN), 1 - CERTAIN)
     return math.log(clipped / (1 - clipped))
 

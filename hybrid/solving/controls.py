@@ -59,7 +59,10 @@ def partners(questions: Sequence[Question], seed: int) -> Mapping[str, tuple[Sto
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question while it is asked, without text and target: its id with variant, its unit, its images."""
+    """What the controls know about a question while it is asked, which includes neither its text nor its target.
+
+    `id` includes the variant, and `unit` is the unit to which the question belongs.
+    """
 
     id: str
     unit: str

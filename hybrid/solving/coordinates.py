@@ -138,7 +138,7 @@ class CoordinateSystem:
         return size[0] / width, size[1] / height
 
     def changes(self, images: Sequence[ImageRef]) -> bool:
-        """Return whether coordinates in any of these images differ from pixels."""
+        """Return whether this frame's coordinates differ from pixel coordinates in any of these images."""
         return any(self._units(_size_of(ref)) != (1.0, 1.0) for ref in images)
 
     def say(

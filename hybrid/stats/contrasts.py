@@ -146,7 +146,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     running = 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
         if not 0 <= p_values[index] <= 1:
-            raise ValueError(f"p value {p_values[index]} at position {index}")
+            raise ValueError(f"the p value at position {index} is {p_values[index]}, which is not in 0..1")
         running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
         adjusted[index] = running
     return tuple(adjusted)

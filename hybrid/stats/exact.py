@@ -28,7 +28,7 @@ def unconditional(helped: int, harmed: int, questions: int) -> float:
     """
     _refuse_negative(helped, harmed)
     if helped + harmed > questions:
-        raise ValueError(f"discordant counts {helped} and {harmed} of {questions} questions")
+        raise ValueError(f"the discordant counts {helped} and {harmed} do not fit {questions} questions")
     squared, discordant = (helped - harmed) ** 2, helped + harmed
     if not squared:
         return 1.0
@@ -66,7 +66,7 @@ def mcnemar(helped: int, harmed: int) -> float:
 
 def _refuse_negative(helped: int, harmed: int) -> None:
     if helped < 0 or harmed < 0:
-        raise ValueError(f"discordant counts {helped} and {harmed}")
+        raise ValueError(f"the discordant counts {helped} and {harmed} must not be negative")
 
 
 @cache

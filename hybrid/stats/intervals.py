@@ -51,7 +51,7 @@ def wilson(k: int, n: int, level: float = 0.95) -> Interval | None:
     Raises `ValueError` unless 0 <= k <= n and 0 < level < 1.
     """
     if not 0 <= k <= n:
-        raise ValueError(f"{k} successes in {n} trials")
+        raise ValueError(f"there cannot be {k} successes in {n} trials")
     tail = tail_of(level)
     if n == 0:
         return None

@@ -57,7 +57,7 @@ class Kappa:
 
 @dataclass(frozen=True, slots=True)
 class SharedMistakes:
-    """Number of questions that two solvers both get wrong, compared with independent errors.
+    """The number of questions that two solvers both get wrong, and the number expected if their errors are independent.
 
     `expected` is `wrong_a * wrong_b / n`, for independence over all questions together; it is too small if some
     questions are hard for every solver. `expected_within` is the sum of this product over the strata, for independence
@@ -261,4 +261,4 @@ def _places(names: Sequence[Hashable]) -> Indices:
 
 def _refuse_unequal(*lengths: int) -> None:
     if len(set(lengths)) > 1:
-        raise ValueError(f"sequences of different lengths: {', '.join(map(str, lengths))}")
+        raise ValueError(f"the sequences have different lengths: {', '.join(map(str, lengths))}")

@@ -39,9 +39,10 @@ UNEQUAL = 30
 
 @dataclass(frozen=True)
 class Design:
-    """The questions that two solvers answer: for each task the number of rows of each question (a cluster).
+    """The questions that two solvers answer.
 
-    Rows of a cluster are assumed to be answered alike. The metric is a mean over tasks, or over rows if not `macro`.
+    `tasks` has, for each task, the number of rows of each question (a cluster). Rows of a cluster are assumed to be
+    answered alike. The metric is a mean over tasks, or over rows if not `macro`.
     """
 
     tasks: tuple[tuple[float, ...], ...]
@@ -95,7 +96,7 @@ class Design:
         """The weights of the clusters and the degrees of freedom."""
         result = estimate(self.rows, self.how)
         if result is None:
-            raise UsageError("a design needs a question")
+            raise UsageError("a design needs at least one question")
         return result
 
 

@@ -56,7 +56,7 @@ def pooled_effect(effects: Sequence[float], errors: Sequence[float], level: floa
     """
     y, variance = np.asarray(effects, float), np.asarray(errors, float) ** 2
     if not len(y) or len(y) != len(variance) or not (np.isfinite(y).all() and (variance > 0).all()):
-        raise ValueError("pooling needs one effect or more, each with a standard error above 0")
+        raise ValueError("pooling needs at least one effect, and each needs a standard error above 0")
     tail, k = tail_of(level), len(y)
     q = _scatter(y, variance, 0.0)
     tau2 = _between(y, variance)

@@ -10,7 +10,7 @@ from hybrid.stats.linearised import Floats
 # The method of `contrast` for many clusters, or clusters with several rows.
 SKEWED_T = "skewed t over clusters"
 
-# Weight, in clusters, of the prior belief that a differing cluster differs in all of its rows.
+# Weight, in clusters, of the prior belief that two solvers differ on all rows of a cluster if they differ on any.
 _JUMP_PRIOR = 0.1
 
 

@@ -216,7 +216,7 @@ class _Tuples:
             value = getattr(self, item.name)
             if str(item.type).startswith("tuple[") and not isinstance(value, tuple):
                 raise TypeError(
-                    f"{item.name} must be a tuple and is a {type(value).__name__}: write one value as (VALUE,)"
+                    f"{item.name} must be a tuple, not a {type(value).__name__}: write one value as (VALUE,)"
                 )
 
 
@@ -346,9 +346,10 @@ class Tool(_Tuples):
     card: Card
     args: type[Args]
     checks: tuple[KnownAnswer, ...] = ()
-    # Makes a question in which every network gets the given picture (H, W, 3), at least 400 px a side, or large parts
-    # of it; then the actual input of each network is compared with the expected input. If None, the picture replaces
-    # every image of the known answers, or the tool is called without arguments.
+    # Makes a question in which every network gets the given picture (H, W, 3) or large parts of it; the picture is at
+    # least 400 px a side. The actual input of each network is then compared with the expected input. If None, the known
+    # answers are used with the picture in place of every image; without known answers, the tool is called on the
+    # picture without arguments.
     probe: Callable[[Pixels], CheckCase] | None = None
     # Claims of an output; if None, any output with a confidence above a half is a claim.
     claims: Claims | None = None

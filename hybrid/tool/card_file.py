@@ -43,7 +43,9 @@ def card_file(module: Path) -> Path:
 
 
 def card_alone(module: Path) -> Card | None:
-    """Return the card of a tool without importing it; None if it has no card file. `elsewhere` stands in for its code.
+    """Return the card of a tool without importing the tool; None if it has no card file.
+
+    Every reference to code in the card is replaced by the function `elsewhere`, which raises an error.
 
     Raises:
         DataError: as for `tool_card`.
@@ -61,7 +63,10 @@ def families_of(module: Path) -> Mapping[str, tuple[Provenance, ...]]:
 
 
 class CodeElsewhere(dict[str, Any]):
-    """Stands for any name of code that is in another process or in a module that is not imported."""
+    """Maps every name that it does not contain to `elsewhere`.
+
+    The code with this name is in another process, or in a module that is not imported.
+    """
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -71,5 +76,5 @@ class CodeElsewhere(dict[str, Any]):
 
 
 def elsewhere(*_: object) -> NoReturn:
-    """Raise an error: replaces code that cannot be called in this process."""
+    """Raise an error. This function stands in for code that cannot be called in this process."""
     raise RuntimeError("the code of this tool only exists in the tools' worker process")

@@ -206,7 +206,7 @@ def tool(
 
 @dataclass(frozen=True)
 class _Options:
-    """The arguments of `tool`."""
+    """The arguments of the decorator `tool`."""
 
     limits: str
     name: str

@@ -167,10 +167,14 @@ def read_signature(
         base, several, optional, extras = _unfold(hints[parameter.name])
         star = parameter.kind is parameter.VAR_POSITIONAL
         if star and (fields or needs or seeded):
-            raise TypeError(f"{name}: *{parameter.name} comes after the other images, and before all else")
+            raise TypeError(
+                f"{name}: *{parameter.name} must come after the other images and before all other parameters"
+            )
         if base is Image:
             if images and images[-1].several:
-                raise TypeError(f"{name}: {parameter.name} comes after all images were taken by {images[-1].name}")
+                raise TypeError(
+                    f"{name}: {parameter.name} can never get an image, because {images[-1].name} takes all images"
+                )
             images.append(ImageParameter(parameter.name, several or star, optional, star))
             low, high = _bounds(extras) if several or star else (0 if optional else 1, 1)
             fewest, most = fewest + low, most + high

@@ -67,8 +67,8 @@ def in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"solvers": [AlwaysA(), AlwaysA()]}, "another 'always_a' already exists"),
         ({"solvers": [Agent(print, name="mllm")]}, "another 'mllm' already exists"),
         ({"solvers": [Agent(print, name="My agent")]}, "'My agent' is not a valid name"),
-        ({"solvers": [AlwaysA]}, "hand in a hybrid.solving.solver.Solver"),
-        ({"tools": [AlwaysA()]}, "hand in a hybrid.tool.Tool"),
+        ({"solvers": [AlwaysA]}, "pass a hybrid.solving.solver.Solver"),
+        ({"tools": [AlwaysA()]}, "pass a hybrid.tool.Tool"),
         ({"solvers": Agent(print), "tool_output": "blank"}, 'tool_output="blank": agent runs its own'),
     ],
 )
@@ -79,7 +79,7 @@ def test_an_object_that_cannot_be_used_is_refused(options: dict[str, Any], messa
 
 def test_an_object_stays_in_its_process() -> None:
     objects = Objects(solvers={"mine": AlwaysA()})
-    with pytest.raises(UsageError, match="an object is asked in this process, not by --engine ray"):
+    with pytest.raises(UsageError, match="a Python object runs in this process, not on --engine ray"):
         prepare(RunConfig("blink", ("mine",), data="sample", objects=objects, engine="ray"))
 
 

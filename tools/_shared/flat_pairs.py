@@ -82,13 +82,13 @@ def wrong_matches(matches: object, pair: FlatPair) -> str | None:
     if not isinstance(matches, Matches):
         return None
     if len(matches) < MIN_MATCHES:
-        return f"{len(matches)} matches, at least {MIN_MATCHES} wanted"
+        return f"{len(matches)} matches were found; at least {MIN_MATCHES} are needed"
     unit = max(pair.images[1].shape[:2]) / FRAME_PX
     off = np.hypot(*(pair.true_points(matches.first) - matches.second).T) / unit
     right = float(np.mean(off < NEAR))
     if right >= MIN_RIGHT:
         return None
-    return f"{right:.0%} of {len(matches)} matches are right, at least {MIN_RIGHT:.0%} wanted"
+    return f"{right:.0%} of {len(matches)} matches are right; at least {MIN_RIGHT:.0%} are needed"
 
 
 def agreeing(evidence: Evidence) -> str | None:
@@ -96,7 +96,9 @@ def agreeing(evidence: Evidence) -> str | None:
     inliers, matches = number(evidence.data, "inliers"), number(evidence.data, "matches")
     if matches >= MIN_MATCHES and inliers >= MIN_RIGHT * matches:
         return None
-    return f"{inliers:.0f} of {matches:.0f} matches agree, at least {MIN_RIGHT:.0%} of {MIN_MATCHES} or more wanted"
+    return (
+        f"{inliers:.0f} of {matches:.0f} matches agree; at least {MIN_RIGHT:.0%} of at least {MIN_MATCHES} are needed"
+    )
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:

@@ -53,7 +53,10 @@ ALWAYS = -1
 
 
 class KeypointFeatures(NamedTuple):
-    """Features extracted from an input of `size` (width, height): points (N, 2), descriptors (N, D)."""
+    """The features of one network input: their points (N, 2) and descriptors (N, D).
+
+    `size` is the (width, height) of the input.
+    """
 
     points: torch.Tensor
     descriptors: torch.Tensor

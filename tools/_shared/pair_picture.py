@@ -22,7 +22,10 @@ MAX_DOTS = 150
 
 
 class DrawnPoint(NamedTuple):
-    """A named point to draw, in pixels: a cross if computed (`cross`), else a ring; yellow if `chosen`."""
+    """A named point to draw, in pixels.
+
+    A computed point (`cross`) is drawn as a cross, any other as a ring. A `chosen` point is yellow.
+    """
 
     name: str
     x: float

@@ -117,9 +117,9 @@ FLAT: Final = (0.5, 3.0)
 MAX_RATIO: Final = 5.0
 # Distance, px, from a flat patch within which a pixel belongs to its border.
 BORDER_PX: Final = 3
-# Smallest share of the image in flat patches and their borders at which the image consists of patches. The share is at
-# most 0.35 in 209 photographs (0.54 if these are reduced to a short side of 64 px), 0.42 in 100 rendered scenes and
-# 0.30 in 300 pictures of rendered paints.
+# An image counts as consisting of flat patches if these and their borders cover at least this share of it. The covered
+# share is at most 0.35 in 209 photographs (0.54 if these are reduced to a short side of 64 px), 0.42 in 100 rendered
+# scenes and 0.30 in 300 pictures of rendered paints.
 IN_PATCHES: Final = 0.6
 # Share of the image in flat patches above which confidences in answers about the image are reduced.
 DOUBTFUL: Final = 0.42
@@ -149,7 +149,7 @@ Values = npt.NDArray[np.float32]
 
 
 class Patches(NamedTuple):
-    """Shares of an image, 0..1: in flat patches and their borders, and in the largest flat patch."""
+    """Two shares of an image, 0..1: that of all flat patches and their borders, and that of the largest flat patch."""
 
     covered: float
     largest: float

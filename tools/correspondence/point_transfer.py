@@ -47,10 +47,11 @@ GRID, DIRECTIONS = 4, 8
 
 
 class Transfer(NamedTuple):
-    """A point in pixels of image 2, the method that found it, and the indices (N,) of the matches that fit the map.
+    """A point in pixels of image 2, and how it was found.
 
-    `support` is the share, 0..1, of the matches nearest to the point that the map explains. `gap` is the distance in
-    image 1 from the point to the `MIN_LOCAL`-th nearest fitting match, in 640ths (`FRAME_PX`) of the long side.
+    `agreeing` (N,) are the indices of the matches that fit the map. `support` is the share, 0..1, of the matches
+    nearest to the point that the map explains. `gap` is the distance in image 1 from the point to the `MIN_LOCAL`-th
+    nearest fitting match, in 640ths (`FRAME_PX`) of the long side.
     """
 
     x: float
@@ -207,10 +208,12 @@ FAR_PLACE = 0.6
 
 
 class CandidateChoice(NamedTuple):
-    """The candidate's index or None, the method, the transfer it is based on if any, and the confidence 0..1.
+    """The chosen candidate, and how it was chosen.
 
-    The confidence is the probability that the candidate is right or, without candidates, that the transferred point is
-    within `LANDED` of the true one. `likeness` contains the descriptor distances; it is empty if they were not needed.
+    `best` is the candidate's index; None if no candidate was chosen. `transfer` is the transfer on which the choice is
+    based, if any. `confidence` is the probability that the candidate is right or, without candidates, that the
+    transferred point is within `LANDED` of the true one. `likeness` contains the descriptor distances; it is empty if
+    they were not needed.
     """
 
     best: int | None

@@ -93,7 +93,11 @@ class DepthData(TypedDict):
 
 
 class Ranking(NamedTuple):
-    """The nearest point's index (None if undecided), its row distance to the runner-up, and a confidence 0..1."""
+    """Which of the compared points is nearest, with a confidence 0..1.
+
+    `nearest` is the point's index; None if undecided. `rows_differ` is the distance in rows between the first two
+    points.
+    """
 
     nearest: int | None
     rows_differ: float | None

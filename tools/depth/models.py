@@ -55,7 +55,11 @@ NEAREST_M = 1e-3
 
 @dataclass(frozen=True)
 class DepthMap:
-    """`nearness` (h, w) in 0..1, larger is nearer, 0.5 everywhere on a constant map; `metres` (h, w) or None."""
+    """The depth map of an image, (h, w).
+
+    `nearness` is in 0..1; larger is nearer, and a constant map is 0.5 everywhere. `metres` is None if the network does
+    not predict metres.
+    """
 
     nearness: DepthValues
     metres: DepthValues | None = None

@@ -56,7 +56,7 @@ SAME_OBJECT = 0.6
 
 
 class Detection(NamedTuple):
-    """A detected object: its requested name, score 0..1, box in pixels of the image."""
+    """A detected object: the name that was requested, its score 0..1, and its box in pixels of the image."""
 
     name: str
     score: float
@@ -64,14 +64,17 @@ class Detection(NamedTuple):
 
 
 class DetectionInput(NamedTuple):
-    """The names to look for, and the image's network inputs by name, each (1, ...)."""
+    """The names to look for, and the network's inputs for the image.
+
+    `image` has these inputs by the network's names, (1, ...) each.
+    """
 
     names: tuple[str, ...]
     image: Mapping[str, Any]
 
 
 class DetectionOutput(NamedTuple):
-    """Scores (Q, names) and boxes (Q, 4) of one image; a box is centre x, y, width, height in 0..1."""
+    """Scores (Q, names) and boxes (Q, 4) of one image. A box is the x and y of its centre, width and height, 0..1."""
 
     scores: Scores
     boxes: Boxes

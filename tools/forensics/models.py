@@ -34,7 +34,11 @@ MAX_ELONGATION = 50.0
 
 
 class Plan(NamedTuple):
-    """The configured architecture: timm's name of the backbone, its input, and the prefix of its tensors."""
+    """The configured network.
+
+    `architecture` is timm's name of the backbone, and `prefix` begins the names of its tensors. `side` is the side of
+    its square input.
+    """
 
     architecture: str
     side: int

@@ -46,7 +46,11 @@ OPINION_CERTAIN = 0.75
 
 
 class Opinion(NamedTuple):
-    """Each candidate's mean cosine across the seams, -1..1; the best candidate, None for a tie; the confidence 0..1."""
+    """The comparison of all candidates, with a confidence 0..1 in the best one.
+
+    `cosines` has each candidate's mean cosine across the seams, -1..1. `best` is the best candidate's index; None for a
+    tie.
+    """
 
     cosines: tuple[float, ...]
     best: int | None
@@ -156,10 +160,11 @@ UNSEEN = 0.25
 
 
 class SeamCosts(NamedTuple):
-    """Costs of a candidate, averaged over the two seams; lower is better in `l1` and `step_ratio`.
+    """Costs of a candidate, averaged over the two seams.
 
-    `l1`: mean absolute difference in L*a*b* units. `ncc`: correlation of the two lines, -1..1, higher is better.
-    `step_ratio`: the difference across the seam over the differences between neighbouring lines beside it.
+    `l1` is the mean absolute difference in L*a*b* units. `ncc` is the correlation of the two lines, -1..1. `step_ratio`
+    is the difference across the seam over the differences between neighbouring lines beside it. Lower is better in `l1`
+    and `step_ratio`, higher in `ncc`.
     """
 
     l1: float
@@ -173,7 +178,10 @@ class SeamCosts(NamedTuple):
 
 
 class SeamVerdict(NamedTuple):
-    """The chosen candidate's index (None if the costs are equal), its votes, its margin 0..1, and the confidence."""
+    """The candidate chosen by the seam costs, with its margin and the confidence, both 0..1.
+
+    `best` is the candidate's index; None if the costs are equal.
+    """
 
     best: int | None
     votes: int
@@ -193,7 +201,7 @@ Puzzle = tuple[Sequence[tuple[Pixels, PiecePosition, SeamCosts]], SeamVerdict]
 
 
 class PuzzleInput(NamedTuple):
-    """A puzzle and, if it is undecided, the network's input for the image with each candidate in place."""
+    """A puzzle and, if it is undecided, the network's inputs: for each candidate, the image with it in place."""
 
     puzzle: Puzzle
     wholes: tuple[FeatureInput, ...]
@@ -226,9 +234,8 @@ def seam_costs(reference: Pixels, candidate: Pixels, at: PiecePosition) -> SeamC
     for outside, inside in _seam_bands(reference, candidate, at):
         jump = float(np.abs(outside[0] - inside[0]).mean())
         variation = (float(np.abs(outside[0] - outside[1]).mean()) + float(np.abs(inside[0] - inside[1]).mean())) / 2
-        # Half a unit is the rounding error of 8-bit values. Without this term, a flat image would cause a division by
-        # zero.
         smooth = (np.asarray(cv2.GaussianBlur(band[:1], (0, 0), 0.8)[0], np.float32) for band in (outside, inside))
+        # The 0.5 is the rounding error of 8-bit values. Without it, a flat image would cause a division by zero.
         rows.append((jump, correlation(*smooth), jump / (variation + 0.5)))
     return SeamCosts(*(float(np.mean(column)) for column in zip(*rows, strict=True)))
 

@@ -117,10 +117,11 @@ class Direction(NamedTuple):
 
 
 class MotionVerdict(NamedTuple):
-    """The side ("left", "right" or None), the reason for None, and the confidence 0..1 that the side is right.
+    """The side to which the camera moved, with the confidence, 0..1, that this side is right.
 
-    `degenerate` names the geometry that determines no direction, else None. `mainly` lists the directions with at least
-    `MAINLY` of the motion, largest first; empty if the matches determine none.
+    `moved` is "left", "right" or None; `reason` explains a None. `degenerate` names the geometry that determines no
+    direction, else None. `mainly` lists the directions with at least `MAINLY` of the motion, largest first; empty if
+    the matches determine none.
     """
 
     moved: str | None

@@ -34,7 +34,10 @@ ZOOMED = 0.02
 
 
 class FlatMap(NamedTuple):
-    """The homography of all matches: squared transfer errors (N,), and whether it is a shift, a zoom or general."""
+    """The homography of all matches.
+
+    `errors` (N,) are its squared transfer errors; `kind` tells whether it is a shift, a zoom or neither.
+    """
 
     errors: Array
     kind: MapKind

@@ -70,7 +70,10 @@ SHARED_LETTER = 0.6
 
 
 class TextLine(NamedTuple):
-    """A line of text, its score 0..1 and its box in pixels of the image; `turned`: whether it is upside down there."""
+    """A line of text, its score 0..1, and its box in pixels of the image.
+
+    `turned` says whether the text is upside down in the image.
+    """
 
     text: str
     score: float

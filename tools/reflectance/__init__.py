@@ -185,7 +185,10 @@ class ReflectanceData(TypedDict):
 
 
 class ReflectanceVerdict(NamedTuple):
-    """Probabilities that the first point is darker, the second is, or neither; `levels` are log reflectances."""
+    """The probabilities that the first point is darker, that the second is, and that neither is.
+
+    `levels` are the log reflectances of the two points.
+    """
 
     first: float
     second: float

@@ -93,8 +93,9 @@ class Segments(NamedTuple):
 class PairCues(NamedTuple):
     """The cues of two points.
 
-    `signed` (1 + quantiles): the second point's log luminance minus the first's, and the same for the quantiles of
-    their paints. `unsigned` (2): log of their chromaticity distance, and the distance of their log luminances.
+    `signed` (1 + quantiles) has the second point's log luminance minus the first's, and the same difference for each
+    quantile of their paints. `unsigned` (2) has the log of their chromaticity distance, and the distance of their log
+    luminances.
     """
 
     signed: Values

@@ -56,7 +56,10 @@ class RelationData(TypedDict):
 
 
 class RelationVerdict(NamedTuple):
-    """The compared pair, the degree 0..1 of the relation (None: undecidable), and the confidence 0..1."""
+    """The two compared objects, the degree of the relation between them, and the confidence in the verdict.
+
+    `degree` and `confidence` are in 0..1; `degree` is None if the relation cannot be decided.
+    """
 
     subject: Detection | None
     reference: Detection | None

@@ -89,7 +89,8 @@ async def _ask_rule(entry: RuleEntry, prompt: Prompt, ctx: SolverContext) -> Spe
         # An error in an external tool's code costs only that tool's answer.
         if isinstance(error, HybridError) or not entry.owner:
             raise
-        raise ToolError(f"{entry.owner}, its rule for {entry.route!r}: {type(error).__name__}: {error}") from error
+        failed = f"{entry.owner}: the rule for {entry.route!r} failed"
+        raise ToolError(f"{failed}: {type(error).__name__}: {error}") from error
 
 
 def claimed(specialist_answer: SpecialistAnswer, prompt: Prompt, guess: float) -> AnswerConfidence:

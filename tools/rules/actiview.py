@@ -65,7 +65,10 @@ RULES: Mapping[str, Rule] = {"choice": one_of, "view_plan": view_plan, "views": 
 
 
 class WantedParts(NamedTuple):
-    """Parts, the tool that chose them, its output, and the confidence if it differs from the output's."""
+    """The parts to look at, the tool that chose them, and the tool's output.
+
+    `sure` is the confidence in the choice; None if it is the confidence of the output.
+    """
 
     parts: frozenset[int]
     tool: str

@@ -103,9 +103,10 @@ class SaliencyData(TypedDict):
 
 
 class Ranked(NamedTuple):
-    """An object or a given box: its rank from 1, name, box in px, prominence relative to the first, mean saliency.
+    """An object or a given box, in px, with its rank from 1.
 
-    `outlined` is False for a box read from the map's coarse grid.
+    `relative` is its prominence relative to that of the first, and `mean` is its mean saliency. `outlined` is False for
+    a box read from the map's coarse grid.
     """
 
     rank: int

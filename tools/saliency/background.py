@@ -20,7 +20,7 @@ Labels = npt.NDArray[np.int32]
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 
-# Superpixels along the long side: about 300 in an image of 4 : 3; the paper uses 200.
+# Number of superpixels along the long side. An image of 4 : 3 then has about 300 in all (the paper uses 200).
 MAX_LENGTH = 20
 # Initial side of a superpixel in cells.
 SIDE = 12

@@ -40,7 +40,7 @@ WITHIN = 0.7
 
 
 class Region(NamedTuple):
-    """A salient region: its box in fractions of the image, its mean saliency, its share of the area."""
+    """A salient region: its box in fractions of the image, its mean saliency, and its share of the image's area."""
 
     box_0_1: Box
     mean: float
@@ -48,7 +48,7 @@ class Region(NamedTuple):
 
     @property
     def prominence(self) -> float:
-        """Mean saliency weighted by the root of the area (exponent set on seeds 0 to 59)."""
+        """Mean saliency times the square root of the area (exponent chosen on generated images, seeds 0 to 59)."""
         return float(self.mean * np.sqrt(self.area))
 
 

@@ -193,7 +193,10 @@ class TargetSearch(Learned[ScanpathArgs, ViewedImage, SaliencyMap | None, Target
         return [None if sought is None else next(heats) for _, sought in prepared]
 
     def finish(self, request: Request[ScanpathArgs], prepared: ViewedImage, output: SaliencyMap | None) -> Evidence:
-        """Build the path; deterministic for image, arguments and seed. Raises `ToolError` for values not finite."""
+        """Build the path, which depends only on the image, the arguments and the seed.
+
+        Raises `ToolError` if the network's values are not finite.
+        """
         import cv2
 
         args, values = request.args, prepared[0]

@@ -50,7 +50,10 @@ Grid = npt.NDArray[np.float64]
 
 
 class Fixation(NamedTuple):
-    """A fixation: x, y in fractions of width and height; whole milliseconds; saliency 0..1 of the position."""
+    """A fixation. Its position is in fractions of width and height, and `saliency` (0..1) is that of the position.
+
+    `ms` is its duration in whole milliseconds.
+    """
 
     x: float
     y: float

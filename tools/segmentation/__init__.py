@@ -106,7 +106,7 @@ class GrabCut(WeightFree[SegmentationArgs]):
         # patches.
         single = bool(on) and is_one_colour(pixels, mask)
         if not shows_something(pixels) or (is_patchwork(pixels) and not single):
-            # Nothing is found, so there is no outline to doubt.
+            # Nothing was found: the mask is empty, and there is no outline that could be cut off.
             mask, cut_off = np.zeros_like(mask), False
         clear = 1 - float(np.exp(-contrast(pixels, mask) / CLEAR_CONTRAST))
         certainty = WEIGHT_FREE_CERTAIN * clear * (CUT_OFF if cut_off else 1.0) * support_by_size(pixels)

@@ -41,7 +41,7 @@ ABSENT_LOGIT = -20.0
 
 
 class SegmentationPrompt(NamedTuple):
-    """A request for a mask: points on the object, points off it and a box, in pixels, or else words."""
+    """The object to segment, given by words or, in pixels, by points on it, points off it, and a box around it."""
 
     on: tuple[Spot, ...] = ()
     off: tuple[Spot, ...] = ()
@@ -50,7 +50,11 @@ class SegmentationPrompt(NamedTuple):
 
 
 class PlacedInput(NamedTuple):
-    """SAM 2's input for an image, (1, 3, h, w); the prompt by the network's names, each (1, ...); the size (H, W)."""
+    """SAM 2's input for one image and its prompt.
+
+    `values` (1, 3, h, w) is the image for the network, and `size` (H, W) its original size. `prompt` has the parts of
+    the prompt by the network's names, (1, ...) each. `several` says whether the network proposes several masks.
+    """
 
     values: Any
     prompt: Mapping[str, Any]

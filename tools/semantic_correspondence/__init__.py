@@ -86,7 +86,11 @@ TIE = 1e-6
 
 
 class FeatureMatch(NamedTuple):
-    """Each candidate's cosine with the reference, -1..1; the best candidate, None for a tie; the confidence 0..1."""
+    """The comparison of all candidates, with a confidence 0..1 in the best one.
+
+    `cosines` has each candidate's cosine with the reference, -1..1. `best` is the best candidate's index; None for a
+    tie.
+    """
 
     cosines: tuple[float, ...]
     best: int | None

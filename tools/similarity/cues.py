@@ -30,7 +30,12 @@ SCALE_OF: Mapping[str, float] = {"content": 0.6, "layout": 16.0, "style": 1.0}
 
 
 class StatisticsDescription(NamedTuple):
-    """An image's colour histogram and directions, each summing to 1, grid cells (n, 4) in L*a*b* units, and style."""
+    """Statistics of an image: its colours, its gradients, its layout and its style.
+
+    `colours` is a histogram of colours and `directions` one of gradient directions; each sums to 1. `cells` (n, 4) has,
+    for each cell of a grid, the mean colour and a measure of its gradients, in L*a*b* units. `style` has measures of
+    tone and texture.
+    """
 
     colours: Vector
     directions: Vector

@@ -36,7 +36,11 @@ STYLE_LAYERS = (0.25, 0.5)
 
 
 class FeatureDescription(NamedTuple):
-    """Unit vector (C) of the image, unit vectors (n, C) of its patches in order, one Gram matrix per style layer."""
+    """The description of an image by the network's features.
+
+    `whole` (C) is the unit vector of the image, and `patches` (n, C) are the unit vectors of its patches in order.
+    `grams` has one Gram matrix per style layer.
+    """
 
     whole: Array
     patches: Array

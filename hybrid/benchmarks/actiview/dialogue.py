@@ -83,7 +83,7 @@ def dialogue_of(question: Question, texts: Mapping[str, str]) -> Steps:
 
 @dataclass
 class Script:
-    """Builds prompts from a question's pictures and the texts; remembers descriptions already requested."""
+    """Builds prompts from a question's pictures and the `texts`, and remembers the descriptions already requested."""
 
     question: Question
     texts: Mapping[str, str]

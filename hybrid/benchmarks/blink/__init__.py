@@ -54,7 +54,7 @@ class Blink(Benchmark):
     """The benchmark BLINK; its protocol is described in the module's docstring."""
 
     def tasks(self, source: Source) -> tuple[str, ...]:
-        """Return the tasks with a parquet file of the split in the folder."""
+        """Return the tasks for which the folder contains a parquet file of the split."""
         files = {task: paths for task in TASKS if (paths := _files(source, task))}
         if not files:
             raise DataError(f"{source.folder} contains no BLINK data: expected TASK/{source.split}-*.parquet")

@@ -53,7 +53,7 @@ def read_restyle(setting: str) -> Restyle:
             case "color" if value in COLORS:
                 style = replace(style, color=COLORS[value])
             case _:
-                raise DataError(f"--setting marks={setting}: {key!r} cannot be read")
+                raise DataError(f"--setting marks={setting}: {key!r} is unknown or has an invalid value")
     return style
 
 
@@ -68,7 +68,7 @@ def redrawn(
     letters = tuple(match[1] for choice in choices if (match := re.search(r"\b([A-D])\b", choice)))
     expected = [letters] if len(images) == 1 else [(REFERENCE,), letters]
     if len(images) != len(expected):
-        raise DataError(f"--setting marks: {len(images)} images whose mark positions are unknown")
+        raise DataError(f"--setting marks: with {len(images)} images, it is unknown which image has which marks")
     with needed_by(f"--setting marks={setting}"):
         return tuple(
             store.put_pixels(redraw_marks(erase_marks(store.pixels(image), labels), style))
@@ -89,7 +89,7 @@ def erase_marks(pixels: Pixels, labels: Sequence[str]) -> UnmarkedImage:
     located = find_marks(pixels, tuple(labels), "point")
     by_label = {mark.label: mark for mark in located.points if mark.confidence >= MIN_CONFIDENCE}
     if missing := [label for label in labels if label not in by_label]:
-        raise DataError(f"--setting marks: no mark {', '.join(missing)} was found to redraw")
+        raise DataError(f"--setting marks: the mark {', '.join(missing)} was not found, so it cannot be redrawn")
     marks = tuple(by_label[label] for label in labels)
     if hidden := [str(mark.label) for mark in marks if mark.label_box_px is None]:
         raise DataError(f"--setting marks: the letter {', '.join(hidden)} was not found, so it cannot be removed")

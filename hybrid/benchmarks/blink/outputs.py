@@ -32,7 +32,7 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     stems = {file.stem for file in files}
     if concatenated := sorted(stem for stem in stems if f"{stem}{CONCAT}" in stems):
         raise DataError(
-            f"{path} holds {concatenated[0]}.json and {concatenated[0]}{CONCAT}.json: they come from two runs; put "
+            f"{path} contains {concatenated[0]}.json and {concatenated[0]}{CONCAT}.json: they come from two runs; put "
             "each into its own folder"
         )
     for file in files:

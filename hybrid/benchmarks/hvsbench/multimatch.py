@@ -103,7 +103,7 @@ def _sides(pairs: ArrayLike, paths: int) -> tuple[Ints, Ints]:
     if not table.size:
         table = np.empty((0, 2), np.intp)
     if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iu":
-        raise DataError(f"pairs of shape {table.shape} and type {table.dtype} are not (pairs, 2) whole numbers")
+        raise DataError(f"pairs must be whole numbers of shape (pairs, 2), not {table.dtype} of shape {table.shape}")
     if table.size and not 0 <= table.min() <= table.max() < paths:
         raise DataError(f"a pair names a path that does not exist; paths are counted from 0 to {paths - 1}")
     first, second = np.ascontiguousarray(table.T, np.intp)

@@ -48,7 +48,7 @@ class SceneQuestion:
 
 @dataclass(frozen=True)
 class Task:
-    """A question type: `make(rng, answer)` makes a question; `answer` is evenly distributed below `answers`."""
+    """A question type. `make(rng, answer)` makes a question; `answer` is drawn evenly from 0 to `answers` - 1."""
 
     make: Callable[[np.random.Generator, int], SceneQuestion]
     answers: int

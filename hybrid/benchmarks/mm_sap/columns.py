@@ -93,7 +93,10 @@ def set_of(path: Path, folder: Path, row: DataRow, columns: SetColumns) -> str:
     for text in (set_name, str(path.relative_to(folder))):
         if name := set_in(text):
             return name
-    raise DataError(f"{row.where}: neither the file's name nor a column for the set contains basic, know or beyond")
+    raise DataError(
+        f"{row.where}: it is unknown to which set this row belongs: neither the file's name nor a column "
+        "contains basic, know or beyond"
+    )
 
 
 def set_in(text: str) -> str | None:

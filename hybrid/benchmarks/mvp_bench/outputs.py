@@ -39,7 +39,7 @@ def read_outputs(path: Path) -> tuple[PredictedRow, ...] | None:
     models = {file.stem.removeprefix(ROTATED) for file in files}
     if len(models) > 1:
         raise DataError(
-            f"{path} holds predictions of {len(models)} models ({', '.join(sorted(models))}): give one file"
+            f"{path} contains predictions of {len(models)} models ({', '.join(sorted(models))}): give one file"
         )
     rows: dict[str, PredictedRow] = {}
     for file in files:

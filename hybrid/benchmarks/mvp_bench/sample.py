@@ -36,7 +36,10 @@ LOW_EDITS, ASPECTS = TEXTS["low_edits"], TEXTS["aspects"]
 
 @dataclass(frozen=True)
 class PairQuestion:
-    """A question before it becomes rows: options and the index of the right one, or the answer "yes" or "no"."""
+    """A question before it becomes rows.
+
+    `right` is the index of the right one of `options`. A yes-or-no question has the `answer` "yes" or "no" instead.
+    """
 
     kind: str
     level: str

@@ -142,12 +142,14 @@ def _in_picture(
     image: int | None, place: Mapping[str, Json], layout: Layout, sizes: Sequence[Size], location: str
 ) -> AnnotatedPlace:
     if image is None and len(sizes) > 1:
-        raise DataError(f'{location}: which of {len(sizes)} pictures? write {{"image": 1, "box": [...]}}')
+        raise DataError(
+            f'{location}: it is unclear which of the {len(sizes)} pictures is meant: write {{"image": 1, "box": [...]}}'
+        )
     number = 1 if image is None else image
     if number < 1:
-        raise DataError(f"{location}: no picture {number}; pictures are numbered from 1")
+        raise DataError(f"{location}: there is no picture {number}; pictures are numbered from 1")
     if sizes and number > len(sizes):
-        raise DataError(f"{location}: no picture {number}; the row has {len(sizes)}")
+        raise DataError(f"{location}: there is no picture {number}; the row has {len(sizes)}")
     picture_sizes = [sizes[number - 1]] if sizes else []
     # Without sizes (a check of the table alone) positions stay in the frame.
     placed: Any = in_pixels(place, layout.frame, picture_sizes, location) if picture_sizes else place

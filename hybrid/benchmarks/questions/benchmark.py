@@ -46,7 +46,7 @@ class TableBenchmark(Benchmark):
         if not present:
             # Creating a reader scans its table, and raises if the table is unusable.
             check_one(paths, lambda path: self.reader(source, path))
-            raise DataError(f"{', '.join(map(str, paths))}: no row")
+            raise DataError(f"{', '.join(map(str, paths))}: the file contains no row")
         card_tasks = tuple(self.card.tasks)
         return (
             *(task for task in card_tasks if task in present),

@@ -83,10 +83,11 @@ _LABEL_KEYS: Final = ("label", "labels", "key", "keys", "letter", "letters", "id
 
 
 def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the labels and texts in a cell with a mapping, possibly written as text; None for any other cell.
+    """Return the labels and texts of the choices in a cell; None if the cell does not map labels to texts.
 
-    Supported are `{"A": TEXT, ...}`, `{"text": [TEXT, ...], "label": ["A", ...]}` and
-    `[{"label": "A", "text": TEXT}, ...]`. Raises `DataError` for missing or duplicate labels, and for invalid texts.
+    A cell may also be a string with such a mapping in JSON's or Python's syntax. Supported are `{"A": TEXT, ...}`,
+    `{"text": [TEXT, ...], "label": ["A", ...]}` and `[{"label": "A", "text": TEXT}, ...]`. Raises `DataError` for
+    missing or duplicate labels, and for invalid texts.
     """
     pairs = _label_pairs(_mapping(row.cell(column)))
     if pairs is None:
@@ -97,7 +98,7 @@ def labelled(row: DataRow, column: str) -> tuple[tuple[str, ...], tuple[str, ...
         pairs.pop()
     labels = tuple(_as_text(label, location) for label, _ in pairs)
     if len(set(labels)) < len(labels) or "" in labels:
-        raise DataError(f"{location}: two choices have one label, or one has none: {', '.join(labels):.120}")
+        raise DataError(f"{location}: two choices have the same label, or a choice has none: {', '.join(labels):.120}")
     return labels, tuple(_as_text("" if text is None else text, location) for _, text in pairs)
 
 

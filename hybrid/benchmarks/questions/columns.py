@@ -27,7 +27,7 @@ CIRCULAR_ID: Final = "index"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a table by role; empty if the table has no such column."""
+    """The column of a table for each role; a role is empty if the table has no such column."""
 
     question: str
     answer: str

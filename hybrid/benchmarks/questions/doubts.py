@@ -120,9 +120,9 @@ class Doubts:
             )
         if len(self._by_kind) > 1 and not self._columns.kind and self._layout.kind is None:
             usual = max(self._by_kind, key=lambda kind: len(self._by_kind[kind]))
-            mostly = f"where {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
+            mostly = f"while {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
             for kind, places in self._by_kind.items():
-                yield from (f"{place}: {kind} by its answer, {mostly}" for place in places)
+                yield from (f"{place}: its answer makes it a question of the kind {kind}, {mostly}" for place in places)
 
     def _kind_is_said(self, row: DataRow) -> bool:
         column = self._columns.kind
@@ -186,7 +186,7 @@ def _of_open_answer(question: Question, answers: Sequence[str], kind_stated: boo
     """
     first = answers[0].strip()
     if any(map(_is_placeholder, answers)):
-        yield f"its answer {first!r:.40} may stand for a hidden answer: leave the row out, or give its answer"
+        yield f"its answer {first!r:.40} may mean that the answer is hidden: leave the row out, or give its answer"
     if kind_stated:
         return
     if question.kind is Kind.INTEGER and first in ("0", "1"):

@@ -50,7 +50,10 @@ def in_pixels(target: Json, frame: Frame | None, sizes: Sequence[Size], location
     if (unit := UNITS.get(frame or "pixels")) is not None:
         if len(set(sizes)) != 1:
             reason = "its pictures have different sizes" if sizes else "it has no picture"
-            raise DataError(f"{location}: frame: {frame} cannot be converted to pixels, because {reason}: write pixels")
+            raise DataError(
+                f"{location}: frame: {frame} cannot be converted to pixels, because {reason}: give the "
+                "positions in pixels"
+            )
         numbers = tuple(
             float(Fraction(repr(number)) * sizes[0][place % 2] / unit) for place, number in enumerate(numbers)
         )
@@ -71,8 +74,8 @@ def _hint(numbers: Sequence[float], sizes: Sequence[Size]) -> str:
     if min(numbers) < 0:
         return ""
     if max(numbers) <= THOUSAND:
-        return ": a mapping with `frame: thousandths` reads thousandths of width and height"
-    return "" if len(sizes) > 1 else ": does it belong to a picture of another size?"
+        return "; a mapping with `frame: thousandths` reads thousandths of width and height"
+    return "" if len(sizes) > 1 else "; does it belong to a picture of another size?"
 
 
 class FrameDoubts:

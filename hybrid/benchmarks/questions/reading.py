@@ -68,7 +68,8 @@ class QuestionReader:
                 rotation = rotated(question, places)
                 if rotation is None:
                     reason = (
-                        f"{question.id}: its text does not show its options as (A) TEXT, A. TEXT or [A] TEXT: no cycle"
+                        f"{question.id}: its text does not show its options as (A) TEXT, A. TEXT or [A] TEXT, so "
+                        "they cannot be rotated"
                     )
                     yield BrokenQuestion(identity, question.task, reason, question.groups, question.cluster)
                 else:
@@ -114,7 +115,9 @@ class QuestionReader:
                 if isinstance(row, DataRow):
                     yield from doubts.look_at(row, question, self._sizes_for_doubts(row, question))
                     if is_ignored(row, self.columns):
-                        yield f"{row.where}, column {self.columns.evidence}: contains no boxes or points: not read"
+                        yield (
+                            f"{row.where}, column {self.columns.evidence}: not used, as it contains no boxes or points"
+                        )
                     yield from self._id_doubt(row, at)
                     yield from self._task_doubt(row, task)
             yield from doubts.of_table()
@@ -139,7 +142,7 @@ class QuestionReader:
             if int(name) >= CIRCULAR_STEP and base is not None:
                 yield (
                     f"{row.where}: the id {name} would be rotation {int(name) // CIRCULAR_STEP} of "
-                    f"{int(name) % CIRCULAR_STEP}, whose question or options differ: it is read as a separate "
+                    f"{int(name) % CIRCULAR_STEP}, but its question or options differ: it is read as a separate "
                     "question; a mapping with `columns: {id: index}` settles this"
                 )
 
@@ -150,7 +153,8 @@ class QuestionReader:
             return
         try:
             if name_in(row, self.columns.task) is None:
-                yield f"{row.where}: no {self.columns.task}; the row counts with {task!r:.40}, like its neighbour"
+                where = f"{row.where}, column {self.columns.task}"
+                yield f"{where}: the cell is empty; the row counts with {task!r:.40}, like its neighbour"
         except DataError as error:
             yield f"{error}; the row counts with {task!r:.40}, like its neighbour"
 

@@ -49,7 +49,8 @@ class RecipeBenchmark(TableBenchmark):
     def reworded(self, replacement: Path) -> Benchmark:
         """Raise `UsageError`: the recipe defines the form of its questions."""
         raise UsageError(
-            f"--prompts {replacement}: {self.card.name} is a recipe: copy its file and change prompt: there"
+            f"--prompts {replacement}: {self.card.name} is a recipe, whose prompt is in its file: copy the file and "
+            "change `prompt:` in the copy"
         )
 
     def hub_files(self, split: str, tasks: Sequence[str]) -> tuple[str, ...]:

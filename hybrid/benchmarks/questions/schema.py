@@ -57,7 +57,7 @@ def _check_columns(columns: Mapping[str, tuple[str, ...]]) -> None:
                 (name,), f"columns has no {name!r}{hint}; available: {', '.join(COLUMNS)}", is_named=False
             )
         if len(column_names) > 1 and name not in SEVERAL:
-            raise ValueMismatch((name,), f"one column, not {len(column_names)}")
+            raise ValueMismatch((name,), f"write one column, not {len(column_names)}")
 
 
 def _one_of(word: str, words: Collection[str]) -> None:
@@ -158,13 +158,13 @@ def _read(kind: type[T], path: Path) -> T:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_BYTES:
-        raise UsageError(f"{path}: {len(data):,} bytes are too many for a mapping of columns: {MAX_BYTES:,} at most")
+        raise UsageError(f"{path}: the file has {len(data):,} bytes; a mapping of columns may have {MAX_BYTES:,}")
     try:
         root = read_nodes(path, data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: is not text in UTF-8") from error
     if root is None or not isinstance(root.value, dict):
-        raise UsageError(f"{path}: write one entry a line, KEY: VALUE, beginning with columns:")
+        raise UsageError(f"{path}: write one entry per line, KEY: VALUE; the first is columns:")
     try:
         return _Yaml().root(kind, _plain(root), path.stem)
     except ValueMismatch as error:
@@ -249,7 +249,7 @@ class _Yaml(Reader):
         """Convert a text to the annotated type."""
         if not isinstance(value, str):
             actual = "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
-            raise ValueMismatch(steps, f"one value, not {actual}")
+            raise ValueMismatch(steps, f"write one value, not {actual}")
         if kind is bool:
             return self.word(value, ("true", "false"), steps) == "true"
         if kind is int and not (value.isascii() and value.isdigit()):

@@ -76,7 +76,7 @@ def _judged(question: Question, answer: object) -> tuple[bool, dict[str, float]]
         case Box():
             iou = overlap(answer, Box(*facts["box"]))
             return iou >= RIGHT_BOX, {"iou": iou}
-    raise DataError(f"{question.id}: no rule scores an answer of the kind {question.kind}")
+    raise DataError(f"{question.id}: there is no rule that scores answers of the kind {question.kind}")
 
 
 def _facts(question: Question) -> Mapping[str, Any]:

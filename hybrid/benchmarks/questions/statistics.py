@@ -177,8 +177,8 @@ def _weighted(cells: Sequence[tuple[Path, Cell]]) -> Iterator[Cell]:
     least = math.lcm(*size.values())
     if least > MAX_COPIES:
         raise DataError(
-            f"a mean over groups with {len(paths)} groups inside: the least common multiple of their numbers is "
-            f"{least:,}, more than {MAX_COPIES:,}"
+            f"this mean over groups cannot be computed: its {len(paths)} inner groups are weighted by copying them, "
+            f"and the least common multiple of the weights is {least:,}, more than {MAX_COPIES:,}"
         )
     for path, cell in cells:
         for copy in range(least // size[path]):

@@ -26,12 +26,16 @@ MAX_LINE_BYTES: Final = 400_000_000
 # Largest number of different keys in the rows of a file.
 MAX_COLUMNS: Final = 10_000
 _BOM: Final = b"\xef\xbb\xbf"
-_CONVERT: Final = "if it was saved on Windows: iconv -f {} -t UTF-8 OLD > NEW"
+_CONVERT: Final = "if it was saved on Windows, convert it: iconv -f {} -t UTF-8 OLD > NEW"
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Position of a row: its byte offset and its line (from 1), or its number counted from 0 and counted from 1."""
+    """The position of a row in a table.
+
+    In a file of lines, `offset` is the byte offset of the row and `line` its line, from 1. In other files, both are the
+    number of the row, counted from 0 in `offset` and from 1 in `line`.
+    """
 
     offset: int
     line: int
@@ -74,7 +78,7 @@ def table_of(folder: Path, path: Path) -> DataTable:
             return Separated(path, _separator(path, "\t"))
         case ".parquet":
             return ParquetTable(folder, path)
-    raise DataError(f"{path}: a table of questions ends in {', '.join(ENDINGS)}")
+    raise DataError(f"{path}: the name of a table of questions must end in {', '.join(ENDINGS)}")
 
 
 class _Lines:
@@ -166,7 +170,9 @@ def _keys(path: Path, stamp: tuple[int, int]) -> tuple[str, ...]:
             continue
         column_names |= dict.fromkeys(row.values)
         if len(column_names) > MAX_COLUMNS:
-            raise DataError(f"{path}: more than {MAX_COLUMNS:,} different keys; a row has its columns as keys")
+            raise DataError(
+                f"{path}: the rows have more than {MAX_COLUMNS:,} different keys, but keys must be names of columns"
+            )
     if fault and not column_names:
         raise fault
     return tuple(column_names)
@@ -202,7 +208,10 @@ class JsonList:
 @lru_cache(maxsize=1)
 def _list(path: Path, stamp: tuple[int, int]) -> list[Any]:
     if stamp[1] > MAX_LINE_BYTES:
-        raise DataError(f"{path}: a list of more than {MAX_LINE_BYTES:,} bytes: write one object a line (.jsonl)")
+        raise DataError(
+            f"{path}: a list may have {MAX_LINE_BYTES:,} bytes, and this one has more: write one object "
+            "per line (.jsonl)"
+        )
     with _open(path) as file:
         _past_bom(file)
         try:

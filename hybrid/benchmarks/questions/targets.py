@@ -190,7 +190,7 @@ def _order(row: DataRow, column: str, choices: Sequence[str], labels: Sequence[s
         answer = tuple(part.strip() for part in text.split(",")) if "," in text else tuple(text.replace(" ", ""))
     letters = "".join(_letter(part, choices, labels, form, location) for part in answer)
     if sorted(letters) != list(LETTERS[: len(choices)]):
-        raise DataError(f"{location}: {letters} does not have each of the {len(choices)} choices once")
+        raise DataError(f"{location}: {letters} does not contain each of the {len(choices)} choices exactly once")
     return letters
 
 

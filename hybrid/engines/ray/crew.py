@@ -90,7 +90,7 @@ class WorkerPool:
             except Exception as error:
                 self._failed += 1
                 if self._failed >= MAX_STARTS:
-                    self._dead = ClusterDown(f"no worker can be started: {first_line(error)}")
+                    self._dead = ClusterDown(f"no worker could be started: {first_line(error)}")
             else:
                 self._failed = 0
                 break

@@ -192,7 +192,7 @@ class RayEngine:
         if isinstance(end, QuestionFailure):
             raise end.error
         if end is None:
-            raise Outage("its worker ended without an answer")
+            raise Outage("its worker ended before it answered")
         # Fetch pictures that were made on other nodes, so that the run's store is complete.
         store = run.service.store
         if missing := lacking(store, of_attempt(end)):
@@ -231,7 +231,7 @@ class RayEngine:
         try:
             ready: Ready = await asyncio.wait_for(actor.ready.remote(*args), START_S)
         except TimeoutError:
-            raise ClusterDown(f"the cluster had no place for another actor within {START_S:g} s") from None
+            raise ClusterDown(f"the cluster had no free resources for another actor within {START_S:g} s") from None
         if ready.refusal is not None:
             raise ClusterDown(ready.refusal)
         return ready

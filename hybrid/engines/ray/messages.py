@@ -87,7 +87,7 @@ class ModelReply:
 
 @dataclass(frozen=True)
 class QuestionRequest:
-    """One question for one solver, numbered by the run; `replies` has the replies that are already known."""
+    """One question for one solver. The run assigns its `number`; `replies` has the replies that are already known."""
 
     number: int
     question: Question
@@ -99,7 +99,10 @@ class QuestionRequest:
 
 @dataclass(frozen=True)
 class HandlerCall:
-    """A call of a method of the run's `QuestionHandler` by a running question; with a number it gets a response."""
+    """A running question's call of a method of the run's `QuestionHandler`.
+
+    If it has a `number`, the result of the method is returned under this number.
+    """
 
     number: int | None
     method: Callable[..., Awaitable[Any]]

@@ -23,7 +23,10 @@ LISTED: Final = 100  # Number of a provider's newest batches to search for a bat
 
 
 class BatchRules(NamedTuple):
-    """The limits of a batch (number of requests, size in bytes), and the bytes around and between its requests."""
+    """How a batch is written: its limits, and the bytes around and between its requests.
+
+    `requests` is the largest number of requests, and `size` the largest size in bytes.
+    """
 
     requests: int
     size: int

@@ -26,7 +26,7 @@ def batch_api(name: str, settings: ModelSettings) -> BatchApi:
     """Return the batch API of a model `provider:name`. Raises `UsageError` if the provider has none."""
     word = name.partition(":")[0]
     if word not in names(APIS):
-        raise UsageError(f"--batch: {word} has no batches; supported by: {', '.join(names(APIS))}")
+        raise UsageError(f"--batch: {word} has no batch API; supported are: {', '.join(names(APIS))}")
     api_class: type[BatchApi] = load(APIS, word)
     return api_class(name, settings)
 
@@ -63,7 +63,7 @@ class BatchedClient:
         self.metadata, self.connection = inner.metadata, inner.connection
 
     def request(self, messages: Sequence[Message], tools: Sequence[Tool], call: CallKey) -> ChatRequest[_Conversation]:
-        """Build the request, as `ChatClient.request`."""
+        """Build the request; see `ChatClient.request`."""
         inner_request = self._inner.request(messages, tools, call)
         return ChatRequest(
             call, _Conversation(messages, tools, inner_request), inner_request.sha256, inner_request.images

@@ -48,7 +48,7 @@ LOST_TWICE: Final = {
     "error": {"message": "the provider lost this request in two batches: omit --batch to ask directly"}
 }
 NOT_AGAIN: Final = {"error": {"message": "the provider lost its batch, and the run's budget allows no second request"}}
-UNCONFIRMED_BATCH: Final = "the provider neither confirmed batch {batch} nor lists it"
+UNCONFIRMED_BATCH: Final = "the provider did not confirm batch {batch} and does not list it"
 
 
 @dataclass(frozen=True)

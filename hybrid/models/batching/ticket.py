@@ -25,7 +25,7 @@ class Live:
     """A question that is being asked."""
 
     parked: int = 0  # Number of its requests that wait for a reply.
-    holds: bool = False  # Whether its question may work now.
+    holds: bool = False  # Whether it holds one of the slots for questions that work at the same time.
 
 
 @dataclass(slots=True, eq=False)

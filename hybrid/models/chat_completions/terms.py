@@ -54,15 +54,16 @@ class ApiVariant:
 
     def changes(self, previous: ApiVariant) -> list[str]:
         """Describe the differences from a previous variant in sentences."""
-        sentences = ["its replies are requested as streams"] if self.stream > previous.stream else []
-        sentences += [f"it is sent {OLDER} for {NEWER}"] if self.max_tokens != previous.max_tokens else []
+        sentences = ["replies are requested as streams"] if self.stream > previous.stream else []
+        sentences += [f"requests contain {OLDER} instead of {NEWER}"] if self.max_tokens != previous.max_tokens else []
         if self.declares_tools > previous.declares_tools:
             sentences.append("every request declares the tools that were called, with tool_choice none in the last one")
         if self.bridges > previous.bridges:
             sentences.append(f"hybrid inserts a reply {BRIDGE!r} between a tool's result and its pictures")
         left_out = sorted(self.without - previous.without)
         return sentences + [
-            f"it is sent no {field}, {CAN_BE_LEFT_OUT.get(field, 'its own word')}" for field in left_out
+            f"requests omit {field}, {CAN_BE_LEFT_OUT.get(field, 'a field that the server itself had sent')}"
+            for field in left_out
         ]
 
     def announce(self, name: str, previous: ApiVariant, reason: str) -> ApiVariant:
@@ -114,12 +115,14 @@ def learn_terms(
     if _WANTS_REPLY.search(text) and not terms.bridges:
         return replace(terms, bridges=True)
     if settings.thoughts == "drop" and _WANTS_THOUGHTS.search(text):
-        raise ModelRefused(f"{refuses} requires the thoughts that --reasoning drop leaves out: {summary(error)}")
+        raise ModelRefused(f"{refuses} requires the reasoning that --reasoning drop leaves out: {summary(error)}")
     names = _find_unknown_options(text, {*options, *extra_fields})
     can_be_left_out = {*CAN_BE_LEFT_OUT, NEWER, *extra_fields} - {*SENT_BACK}
     if refused := [name for name in names if name not in can_be_left_out]:
         remedy = REMEDIES.get(refused[0], f"omit --model-arg {refused[0]}")
-        raise ModelRefused(f"{refuses} does not accept {refused[0]} in the form sent; {remedy}: {summary(error)}")
+        raise ModelRefused(
+            f"{refuses} does not accept {refused[0]} in the form in which it was sent; {remedy}: {summary(error)}"
+        )
     older = OLDER if NEWER in names else terms.max_tokens
     after = replace(terms, max_tokens=older, without=terms.without | {*names} - {NEWER})
     return after if after != terms else None

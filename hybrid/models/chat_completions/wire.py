@@ -165,9 +165,11 @@ class HttpTransport:
                     raise await status_error(response)
                 reply = await self._reply(response)
         except aiohttp.ClientProxyConnectionError as error:
-            raise ConnectionRefusedError(f"the proxy that the environment names does not answer: {error}") from error
+            raise ConnectionRefusedError(f"the proxy in the environment variables does not answer: {error}") from error
         except aiohttp.ClientHttpProxyError as error:
-            raise UnreadableReplyError(f"the proxy that the environment names answers {error.status}") from None
+            raise UnreadableReplyError(
+                f"the proxy in the environment variables answers with status {error.status}"
+            ) from None
         # aiohttp gives both errors a status of 400, which the server did not send.
         except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError) as error:
             raise UnreadableReplyError(f"the reply is cut off or is not HTTP ({error})") from None

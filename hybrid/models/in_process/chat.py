@@ -168,7 +168,7 @@ class HuggingFaceChat:
             WeightsError, Outage: like `chat`.
         """
         if len(options) < 2 or len(set(options)) < len(options):
-            raise ValueError(f"options {list(options)}: at least two, all different")
+            raise ValueError(f"options {list(options)}: give at least two, all different")
         loaded = await self._ready()
         conversation, sent = await self._conversation(list(messages), ())
         start_signal: Begun = asyncio.get_running_loop().create_future()
@@ -302,7 +302,9 @@ def _extra(settings: ModelSettings) -> tuple[str, int]:
     if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
         raise UsageError(f"--model-arg batch={batch}: must be a whole number of at least 1")
     if batch > 1 and settings.temperature != 0:
-        raise UsageError("--model-arg batch: replies of a batch cannot be reproduced; leave the temperature at 0")
+        raise UsageError(
+            "--model-arg batch: replies that are sampled in one batch cannot be reproduced; leave the temperature at 0"
+        )
     return str(dtype), batch
 
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, BaseMessage
 
-OTHER_WAY = "openai:MODEL does, if the server speaks chat completions and no --model-arg is LangChain's own"
+OTHER_WAY = "openai:MODEL can, if the server speaks chat completions and no --model-arg is an option of LangChain's own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class LangChainClient:
         """Parse a saved message. Raises `UnreadableReplyError`."""
         message = message_from_json(reply)
         if message is None:
-            raise UnreadableReplyError("the kept reply is damaged")
+            raise UnreadableReplyError("the stored reply is damaged")
         return message
 
     def _opened(self, repetition: int) -> BaseChatModel:
@@ -314,5 +314,5 @@ def _checked(reply: AIMessage) -> AIMessage:
     reasons = ("finish_reason", "stop_reason", "done_reason", "status", "prompt_feedback")
     has_reason = any(metadata.get(key) for key in reasons)
     if not (has_reason or reply.content or reply.tool_calls or reply.invalid_tool_calls):
-        raise ValueError("the reply holds neither content nor a reason why it ended")
+        raise ValueError("the reply contains neither content nor a finish reason")
     return reply

@@ -180,7 +180,7 @@ class OllamaClient:
             return self._too_long(_message(error))
         if _NO_MEMORY.search(words):
             remedy = f"a shorter context needs less memory (--model-arg num_ctx={self._num_ctx // 2})"
-            return ModelRefused(f"{who}: it does not fit into the memory of the server; {remedy}: {text}")
+            return ModelRefused(f"{who}: the model does not fit into the memory of the server; {remedy}: {text}")
         if _NO_THINKING.search(words) and "think" in self._options:
             return ModelRefused(f"{who}: omit --reasoning-effort (think), or give another value: {text}")
         if error.status_code in (401, 403) and "signin_url" in words:

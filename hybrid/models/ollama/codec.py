@@ -170,9 +170,9 @@ def readable(data: bytes) -> dict[str, Any]:
     if not body.get("done"):
         raise UnreadableReplyError("the reply broke off before it was complete")
     if not (message.get("content") or message.get("tool_calls") or body.get("done_reason")):
-        raise UnreadableReplyError("the reply holds neither content nor a reason why it ended")
+        raise UnreadableReplyError("the reply contains neither content nor a finish reason")
     if body.get("done_reason") in ("load", "unload"):
-        raise UnreadableReplyError(f"the model was only asked to {body['done_reason']}")
+        raise UnreadableReplyError(f"the server returned no reply, only the status {body['done_reason']}")
     return body
 
 

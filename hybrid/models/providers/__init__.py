@@ -31,7 +31,8 @@ _OPENAI_TILES |= dict.fromkeys(("gpt-4.1-mini", "gpt-4.1-nano"), (0, 0))
 class Provider:
     """The quirks of a provider and of its client in LangChain: one row of the table."""
 
-    name: str  # The word before the colon, here and in `init_chat_model`.
+    # The prefix of a model's name (`openai` in `openai:gpt-4o`), the same as for LangChain's `init_chat_model`.
+    name: str
     # Environment variables for the key; the first one set is used. Empty if no key is needed.
     key_env: tuple[str, ...] = ()
     # Prefixes of its models' names, to suggest this provider for a name without a provider.

@@ -158,7 +158,7 @@ def command_of(name: str, server_args: Mapping[str, str]) -> ServerCommand:
 
 def _check_argument(kind: ServerKind, key: str) -> None:
     if key in RESERVED:
-        raise UsageError(f"--server-arg {key}: hybrid sets this itself")
+        raise UsageError(f"--server-arg {key}: hybrid sets this argument itself; leave it out")
     if key in SECRETS:
         raise UsageError(f"--server-arg {key}: secrets belong in the environment; options are saved in the run")
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9.-]*", key):

@@ -42,7 +42,9 @@ def open_served(name: str, settings: ModelSettings, store: ImageStore) -> ChatMo
     server = server_for(command)
     reached = replace(settings, base_url=server.base_url)
     if not speaks(reached, name):
-        raise UsageError(f"--model-arg: {word}: uses the chat completions API, which lacks one of these options")
+        raise UsageError(
+            f"--model-arg: {word}: uses the chat completions API, which does not support one of these options"
+        )
     # Do not send the key of another provider to this server.
     provider = replace(PROVIDERS["openai"], name=word, key_env=(), url_env=(), no_temperature=None)
     return ServedModel(ChatCompletionsClient(name, reached, store, provider), reached, command, server)

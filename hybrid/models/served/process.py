@@ -212,7 +212,10 @@ class OwnServer:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without keys, which a server on this machine does not need; HF tokens stay."""
+    """Return the environment variables without secrets such as API keys, which a local server does not need.
+
+    All `HF_*` variables are kept.
+    """
     return {name: value for name, value in os.environ.items() if name.startswith("HF_") or redact(value) == value}
 
 

@@ -89,7 +89,7 @@ def without_data(recognised: Recognised, benchmark: Benchmark) -> Joined:
         locations[question.id] = row.where
         pairs[question.id] = (replace(question, cluster=row.cluster), prediction_of(row, question))
     if not pairs:
-        raise DataError(f"{recognised.format}: no row")
+        raise DataError(f"{recognised.format}: the file contains no row")
     notes = (*recognised.notes, "not compared with the data: give --data DIR")
     return Joined(tuple(pairs.values()), Origin(recognised.format, notes=notes))
 

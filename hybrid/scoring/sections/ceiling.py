@@ -1,8 +1,8 @@
 """How close does the hybrid come to the best combination of its parts?
 
 reached: the hybrid's share of the way from its better part to a solver that always knows which part to believe; below 0
-it is behind its better part. only hybrid: right, and neither part is. missed: wrong, and one part is right. The
-interval treats the part that is better here as the better one.
+it is behind its better part. only hybrid: the hybrid is right and neither part is. missed: the hybrid is wrong and
+one part is right. The interval treats the part that is better here as the better one.
 
 n: questions that the hybrid solver, its MLLM alone and the specialist have and none of them failed
 source: ours

@@ -4,7 +4,7 @@ gain with a call: wrong alone, a tool was called, right with tools; harm: right 
 with a call + gain without a call - harm with a call - harm without a call + gain by answering - harm by no answer. The
 last two cover the questions that the model left unanswered alone or with tools. A call that ended in a fault does not
 count as a call. No part shows a cause: blank tools show the effect of offering tools (section gain). Without
-repetitions all parts include chance: a model that draws its answers gains and loses without tools.
+repetitions all parts include chance: a model that samples its answers gains and loses some even without tools.
 
 n: questions that both solvers have and neither failed on
 source: Ma et al. 2026, arXiv 2602.01334; intervals like those of other shares and differences (docs/study.md)
@@ -138,7 +138,10 @@ TERMS: Final = (
 
 @dataclass(frozen=True)
 class ToolQuestion:
-    """A question asked of the MLLM alone and with tools: correctness, 0..1, and the tools that it called."""
+    """A question that the MLLM was asked both alone and with tools.
+
+    `alone` and `with_tools` are the correctness, 0..1, of the two answers; `tools` are the tools that it called.
+    """
 
     id: str
     task: str

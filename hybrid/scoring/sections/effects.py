@@ -12,11 +12,15 @@ values: -1 to 1
 - oracle = hybrid with oracle output - hybrid. The effect that perfect tool output would have. [source: ours]
 - other words = hybrid with paraphrased output - hybrid. The same numbers and names in the tools' second wording: a
   difference comes from the wording. [source: ours]
-- text alone = hybrid shown text alone - hybrid. The form of tool output: arXiv 2604.12896. [source: docs/study.md]
-- pictures alone = hybrid shown pictures alone - hybrid. The form of tool output, on the questions where each output of
-  the hybrid's tools has a picture: elsewhere output is withheld, not shown in another form. [source: docs/study.md]
-- as trained = hybrid in the form of its training - hybrid. The form of the tools. [source: docs/study.md]
-- latest picture alone = hybrid with only the latest picture - hybrid. Older pictures of tools. [source: docs/study.md]
+- text alone = hybrid shown text alone - hybrid. The effect of the form of tool output (arXiv 2604.12896). [source:
+  docs/study.md]
+- pictures alone = hybrid shown pictures alone - hybrid. The effect of the form of tool output, on the questions where
+  each output of the hybrid's tools has a picture; elsewhere, output would be withheld instead of shown in another form.
+  [source: docs/study.md]
+- as trained = hybrid in the form of its training - hybrid. The effect of the form in which tools are offered. [source:
+  docs/study.md]
+- latest picture alone = hybrid with only the latest picture - hybrid. The effect of leaving out older pictures of
+  tools. [source: docs/study.md]
 
 The cells follow "Do Multimodal Agents Really Benefit from Tool Use?" (arXiv 2606.02357): result only puts the tool
 output in the prompt, without a loop. The effect of the format alone (tools offered, blank output) is `presence` of

@@ -91,7 +91,7 @@ def unclear_parts(rows: ConclusionRows, group: ComparisonGroup) -> Mapping[str, 
         PRESENCE: (group.alone, group.blank),
         CONTENT: (group.blank, group.hybrid),
     }
-    claims = {name: rows.pair(a, b).claim for name, (a, b) in pairs.items() if a is not None and b is not None}
+    claims = {name: rows.tested_pair(a, b).claim for name, (a, b) in pairs.items() if a is not None and b is not None}
     return {name: NO_CLAIM[claim] for name, claim in claims.items() if claim in NO_CLAIM}
 
 

@@ -77,8 +77,9 @@ def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> li
         if row is not None and mean:
             of_repeats = [rows[scored.solver] for scored in repetitions if scored.solver in rows]
             values = [of_repeat.value or 0.0 for of_repeat in of_repeats]
-            ends = f" (mean of {len(repetitions)} repetitions, {min(values):.3f} to {max(values):.3f})"
-            mean_row = with_interval(replace(row, note=ends), mean[0])
+            count = len(comparison.finished_repetitions(contestant))
+            ends = f" (mean of {count} repetitions, {min(values):.3f} to {max(values):.3f})"
+            mean_row = with_interval(replace(row, note=ends if count > 1 else ""), mean[0])
             # A repetition without any answer has no interval, but the mean has one if another repetition was answered.
             tested = row.low is not None or (not contestant.open and any(each.low is not None for each in of_repeats))
             row = mean_row if tested else replace(mean_row, low=None, high=None)

@@ -61,7 +61,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     """Name the pairs whose verdicts cannot be claimed, each with the reason why its difference supports no claim."""
     rows_of_pairs, sentences = ConclusionRows(comparison, ("differences", "helped", "answered")), []
     for row in (row for row in section_rows if row.quantity == "difference" and row.low is not None):
-        reason = NO_CLAIM.get(rows_of_pairs.pair(comparison.named(row.a), comparison.named(row.b)).claim)
+        reason = NO_CLAIM.get(rows_of_pairs.tested_pair(comparison.named(row.a), comparison.named(row.b)).claim)
         if reason:
             sentences.append(
                 f"No verdict on {row.b} and {row.a} is claimed: the difference is {signed(row)}, {reason}."

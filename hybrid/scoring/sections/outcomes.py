@@ -125,9 +125,9 @@ def lead(comparison: Comparison, _: Sequence[Result]) -> str:
         sum(solver.failed for solver in comparison.solvers),
         sum(solver.open for solver in comparison.solvers),
     )
-    parts = [f"Of {everything} answers asked for, {none} could not be read or were none, and {failed} failed"]
+    parts = [f"Of {everything} requested answers, {none} were unreadable or missing, and {failed} failed"]
     if waiting:
-        parts.append(f"{waiting} are still to be asked for")
+        parts.append(f"{waiting} have not been requested yet")
     return f"{'; '.join(parts)}."
 
 

@@ -2,8 +2,8 @@
 
 same answer as alone: the share of questions with a call that have the same answer as the MLLM alone. Their calls could
 have been skipped; the saving is the difference from the cost of asking the MLLM alone about exactly these questions, if
-they had been known beforehand. A call that ended in a fault does not count as a call. A model that draws its answers
-changes some answers even without tools. Only the first repetition is used.
+they had been known beforehand. A call that ended in a fault does not count as a call. A model that samples its
+answers changes some of them even without tools. Only the first repetition is used.
 
 n: questions that both solvers answered without a failure
 source: ours; the question is from ToolGate, arXiv 2606.03054 (docs/study.md)

@@ -361,5 +361,5 @@ def read_style(path: Path) -> Style:
         raise UsageError(f"{location}: {error}") from error
     needed = {"models": True, "source": True, "end": style.begin, "function": style.runs, "box": tool_name}
     if missing := [key for key, is_needed in needed.items() if is_needed and not getattr(style, key)]:
-        raise UsageError(f"{location}: {', '.join(missing)} missing")
+        raise UsageError(f"{location}: these keys are missing: {', '.join(missing)}")
     return style

@@ -59,7 +59,7 @@ def test_unknown_settings_splits_and_tasks_are_refused(name: str, tmp_path: Path
     benchmark = load("hybrid.benchmarks", name)
     generate_files(name, tmp_path)
     for setting in benchmark.card.settings:
-        with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the values are: "):
+        with pytest.raises(UsageError, match=f"--setting {setting.name}=nonsense: the allowed values are: "):
             benchmark.card.resolve_settings({setting.name: "nonsense"})
     for wrong in ({"split": "another"}, {"tasks": ("another",)}, {"settings": {"another": "on"}}):
         mapping: dict[str, Any] = {"split": None, "tasks": (), "settings": {}, **wrong}

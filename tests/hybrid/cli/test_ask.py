@@ -106,7 +106,7 @@ def test_the_page_is_written_and_opened(
         (["photo.png", " "], "the question is empty"),
         (["notes.txt", "Is it?"], "notes.txt"),
         (["photo.png", "Is it?", "--choice", "a", "--choice", "a"], "a choice appears twice"),
-        (["photo.png", "Is it?", "--choice", "a"], "--choice: a multiple-choice question has two options or more"),
+        (["photo.png", "Is it?", "--choice", "a"], "--choice: a multiple-choice question needs at least two options"),
         (["photo.png", "Is it?", "--kind", "poem"], "'poem' is not one of"),
         (["photo.png", "Is it?", "--limit", "3"], "No such option '--limit'"),
     ],

@@ -80,9 +80,9 @@ def test_a_file_of_more_than_tensors_is_refused_by_what_it_names(torch: Any, tmp
     ("content", "key", "message"),
     [
         ({"a": {"x": 1}}, None, r"has no tensors at this level, only: a; choose one with --key NAME"),
-        ([1, 2], None, "holds a list and no mapping"),
+        ([1, 2], None, "contains a list, not a mapping"),
         ({"a": 1}, "b", "has no entry 'b'; it has: a"),
-        ({"a": 1}, "a", "holds a int and no mapping"),
+        ({"a": 1}, "a", "contains a int, not a mapping"),
     ],
 )
 def test_where_the_tensors_are_must_be_clear(
@@ -116,12 +116,12 @@ def test_the_entry_of_a_key_is_read(torch: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{'a': open('x')}", "must contain only plain texts"),
+        ("{'a': open('x')}", "must contain only string literals"),
         ("x = 1", "write one mapping"),
-        ("{'a': 'b'}\n{'c': 'd'}", "it has 2"),
-        ("{'a': 1}", "both must be texts"),
+        ("{'a': 'b'}\n{'c': 'd'}", "the file has 2"),
+        ("{'a': 1}", "pattern and replacement must be texts"),
         ("{'(': 'b'}", "is not a regular expression"),
-        ("{'a'", "must contain only plain texts"),
+        ("{'a'", "must contain only string literals"),
     ],
 )
 def test_a_table_is_read_and_never_run(tmp_path: Path, text: str, message: str) -> None:
@@ -136,7 +136,7 @@ def test_a_table_is_read_and_never_run(tmp_path: Path, text: str, message: str) 
     [
         ({"[ab]": "c"}, "'a' and 'b' both become 'c'"),
         ({"a": ""}, "the name 'a' would become empty"),
-        ({"x": "y"}, "no name matches 'x'; the first is 'a'"),
+        ({"x": "y"}, "no name of a tensor matches 'x'; the first name is 'a'"),
         ({"a": r"\2"}, "does not fit 'a'"),
     ],
 )

@@ -66,7 +66,7 @@ def test_saliency_next_to_people(eyes: Path) -> None:
         "fixations.csv:50: (500, 3) is outside p0.png of 160 x 120 px",
         "fixations.csv:51: no picture 'none.png'",
         "fixations.csv:52: x: 'a' is not a number",
-        "fixations.csv:53: no picture is named",
+        "fixations.csv:53: the row names no picture",
         "fixations.csv:54: t -1 is below 0",
     }
     assert len(report["skipped"]) == len(reasons)
@@ -91,7 +91,7 @@ def test_scanpaths_next_to_people(eyes: Path) -> None:
 def test_what_cannot_be_measured(eyes: Path, tmp_path: Path) -> None:
     for words, reason in (
         (("crop", "--fixations", str(eyes)), "these do: saliency, scanpath"),
-        (("saliency", "--fixations", str(tmp_path)), "no usable fixations; files are"),
+        (("saliency", "--fixations", str(tmp_path)), "the folder has no usable fixations; the files that are read are"),
         (("saliency", "--fixations", str(eyes), "--screen", "big"), "--screen big: write WIDTHxHEIGHT"),
         (("saliency", "--fixations", str(eyes), "--args", "[1]"), "--args: expected an object"),
         (("saliency", "--fixations", str(eyes), "--args", "{"), "--args: is not JSON"),

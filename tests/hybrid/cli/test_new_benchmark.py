@@ -51,7 +51,7 @@ def test_what_would_not_be_found_is_not_begun(tmp_path: Path, command: Command, 
         assert message in command("new", *words, "--path", spaced, code=2).err
     command("tools", "new", "glow", "--path", tmp_path / "plain", code=0)
     refused = command("new", "benchmark", "changes", "--path", tmp_path / "plain", code=2)
-    assert "plain contains tools (glow), which would not be found beside a folder benchmarks/" in refused.err
+    assert "plain contains tools (glow), which would no longer be found next to a benchmarks/ folder" in refused.err
     assert not (tmp_path / "plain" / "benchmarks").exists()
     (tmp_path / "plain" / "benchmarks").mkdir()
     (tmp_path / "plain" / "benchmarks" / "changes.yaml").write_bytes(

@@ -202,4 +202,4 @@ def test_its_rule_that_raises_costs_its_own_answers(command: Command, path: Word
     steps = (tmp_path / "broken" / "specialist" / "attempts.jsonl").read_text()
     assert result.code in (0, 3), result.err
     assert steps.count("tool_fault") >= 2
-    assert "likeness, its rule for 'Jigsaw'" in steps
+    assert "likeness: the rule for 'Jigsaw' failed" in steps

@@ -121,13 +121,13 @@ def attempts(run: Path, solver: str) -> list[dict[str, Any]]:
 def words_of_faults(rows: list[dict[str, Any]]) -> list[str]:
     """Return the texts of steps about rules that failed."""
     texts = [step["text"] for item in rows for ask in item["steps"] for step in ask if step["kind"] == "rule"]
-    return [text for text in texts if "its rule for" in text]
+    return [text for text in texts if "the rule for" in text and " failed: " in text]
 
 
 ILL = {
     "hangs": ("time.sleep(10000)", ServiceOptions(timeout_s=10.0), "did not answer within 10 s"),
     "holds": ("ctypes.PyDLL(None).sleep(10000)", ServiceOptions(silence_s=10.0), "no sign of life for 10 s"),
-    "ends": ("os._exit(4)", ServiceOptions(), "cost its worker process: exit code 4"),
+    "ends": ("os._exit(4)", ServiceOptions(), "ended its worker process: exit code 4"),
     "grows": (
         "held = b'x' * 700_000_000; time.sleep(10000)",
         ServiceOptions(process_bytes=600_000_000),
@@ -164,7 +164,7 @@ def test_a_rule_that_goes_wrong_costs_its_own_question(
         faults = words_of_faults(built)
         assert len(faults) == (solver != "chance"), faults
         for fault in faults:
-            assert fault.startswith("ruled, its rule for 'Jigsaw': ")
+            assert fault.startswith("ruled: the rule for 'Jigsaw' failed: ")
             assert fault.endswith(text)
         steps = [step for entry in built for ask in entry["steps"] for step in ask if step["kind"] == "tool"]
         assert len(steps) == (0 if solver == "chance" else 3)

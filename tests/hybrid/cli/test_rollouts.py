@@ -132,9 +132,9 @@ def test_lines_that_are_no_requests_cost_no_other(server: str) -> None:
     assert all("not a JSON object" in entry["error"] for entry in responses if entry["id"] is None)
     assert [entry["id"] for entry in responses].count(None) == 3
     errors = {entry["id"]: entry.get("error") for entry in responses}
-    assert errors[1] == "model: a text is needed, not null"
-    assert errors[2] == "question: a text is needed, not null"
-    assert errors[3] == "stdin ended before this was done"
+    assert errors[1] == "model: expected a text that is not empty, found null"
+    assert errors[2] == "question: expected a text that is not empty, found null"
+    assert errors[3] == "stdin ended before this request was answered"
     assert errors[4] is None
     # Stdin may be closed from the start.
     closed = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, check=True)
@@ -149,7 +149,7 @@ def test_lines_that_are_no_requests_cost_no_other(server: str) -> None:
         ((*DATA, "--solver", "specialist"), "--solver specialist: it asks no model"),
         ((*DATA, "--tols", "crop"), "--tols"),
         (("blonk",), "blonk"),
-        (("blink,mm_sap", "--data", "sample"), "the words define several runs"),
+        (("blink,mm_sap", "--data", "sample"), "the options define several runs"),
     ],
 )
 def test_words_that_cannot_be_used_are_one_line(command: Command, words: tuple[str, ...], message: str) -> None:
@@ -171,4 +171,4 @@ def test_a_question_with_several_measures_is_left_out(capfd: pytest.CaptureFixtu
     words = ("hvsbench", "--data", "sample", "--task", "Q9", "--task", "Q10", "--limit", "4")
     (response,) = ask(words, {"do": "list"})
     assert {name.split("_")[-2] for name in response["questions"]} == {"Q10"}
-    assert "its score consists of several measures, not one number" in capfd.readouterr().err
+    assert "its score has several measures instead of one number" in capfd.readouterr().err

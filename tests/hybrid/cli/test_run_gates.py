@@ -55,4 +55,4 @@ def test_two_samples_are_said_to_change_no_vote(command: Command, samples: int, 
         "--dry-run",
     )
     result = command(*arguments, "--setting", f"samples={samples}", code=0)
-    assert ("note: --setting samples=2 doubles the calls and changes no vote" in result.err) == is_said
+    assert ("note: --setting samples=2 doubles the calls but changes no answer" in result.err) == is_said

@@ -25,7 +25,7 @@ def test_a_device_that_is_not_here_is_refused_before_anything_is_asked(
     assert not (tmp_path / "run").exists()
     dry = command("run", *blink, "--device", "cuda:64", "--dry-run")
     assert (dry.code, "missing: --device cuda:64: torch sees n" in dry.out) == (2, True)
-    with pytest.raises(UsageError, match=r"^--device gpu: torch knows no such device$"):
+    with pytest.raises(UsageError, match=r"^--device gpu: torch does not know this device$"):
         refuse_absent("gpu")
     with pytest.raises(UsageError, match=r"^--device xpu:9: this machine has no such device$"):
         refuse_absent("xpu:9")

@@ -85,6 +85,6 @@ def test_a_person_is_told_at_once_and_a_log_is_not() -> None:
     finally:
         os.close(actual)
         os.close(reference)
-    assert lines[0] == "crystal: making ready ..."
+    assert lines[0] == "crystal: preparing ..."
     assert lines[1].startswith("hybrid: no 'crystal' in hybrid.benchmarks/")
     assert subprocess.run(words, capture_output=True, text=True, check=False).stderr.splitlines() == lines[1:]

@@ -127,7 +127,7 @@ def run_questions(command: Command, tmp_path: Path) -> Iterator[Callable[..., An
         (deepseek, (), []),
         (gemini, (), []),
         (dashscope, (), ["replies are requested as streams"]),
-        (older, ("--max-tokens", "50"), ["max_tokens for max_completion_tokens"]),
+        (older, ("--max-tokens", "50"), ["max_tokens instead of max_completion_tokens"]),
         (groq, ("--reasoning", "drop"), []),
     ],
 )
@@ -151,8 +151,8 @@ def test_a_server_that_checks_is_given_what_it_wants(
 @pytest.mark.parametrize(
     ("server", "words", "message"),
     [
-        (groq, (), "does not accept reasoning_content in the form sent; --reasoning drop"),
-        (deepseek, ("--reasoning", "drop"), "requires the thoughts that --reasoning drop leaves out"),
+        (groq, (), "does not accept reasoning_content in the form in which it was sent; --reasoning drop"),
+        (deepseek, ("--reasoning", "drop"), "requires the reasoning that --reasoning drop leaves out"),
         (dashscope, ("--stream", "off"), "only streams, which --stream off does not allow"),
     ],
 )

@@ -238,4 +238,7 @@ def test_check_prints_each_image_and_ends_with_0_or_3(command: Command) -> None:
 @pytest.mark.parametrize(("name", "option"), [("run", "--help"), ("check", "--help-all"), ("try", "--help")])
 def test_help_says_that_a_needed_tool_is_named(command: Command, name: str, option: str) -> None:
     text = " ".join(command("tools", name, option, code=0).out.split())
-    assert "--weights [TOOL=]DIR_OR_ID Folder or hub id of learned weights; TOOL= names a needed tool." in text
+    assert (
+        "--weights [TOOL=]DIR_OR_ID Folder or hub id of learned weights; TOOL= selects another tool that this one "
+        "calls." in text
+    )

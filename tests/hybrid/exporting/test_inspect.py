@@ -219,7 +219,7 @@ def test_images_are_attached_once_and_whole(traced: Path, tmp_path: Path) -> Non
 def test_images_may_be_left_out(traced: Path, tmp_path: Path) -> None:
     run = ExportedRun.at(traced / "specialist")
     export = EXPORTER.export(run, tmp_path / "a.eval", ExportOptions("none"))
-    assert export.notes == ("images are left out: a line with their sha256 replaces them",)
+    assert export.notes == ("images are left out; each is replaced by a line with its sha256",)
     log = read_eval_log(str(tmp_path / "a.eval"))
     assert not any(data.startswith("data:") for sample in log.samples for data in sample.attachments.values())
     first = run.folder.questions()[0]
@@ -230,7 +230,7 @@ def test_what_cannot_be_written_is_one_line(traced: Path, tmp_path: Path, monkey
     run = ExportedRun.at(traced / "specialist")
     with pytest.raises(UsageError, match=r"ends in \.eval or \.json"):
         EXPORTER.export(run, tmp_path / "a.log", ExportOptions())
-    with pytest.raises(UsageError, match="inspect holds one solver: give RUN/SOLVER, one of"):
+    with pytest.raises(UsageError, match="inspect contains a single solver: give RUN/SOLVER, one of"):
         EXPORTER.export(ExportedRun.at(traced), tmp_path / "a.eval", ExportOptions())
     monkeypatch.setenv("HYBRID_HOME", str(tmp_path / "empty"))
     with pytest.raises(UsageError, match=r"specialist/generated_val_.* is not in the store .* --images none"):

@@ -91,7 +91,7 @@ def test_a_benchmark_that_asks_several_times_is_refused_with_the_reason(
 ) -> None:
     _, folder = make_run("actiview")
     with pytest.raises(
-        UsageError, match=r"cannot hold this run of actiview: it keeps one reply .* parquet and inspect"
+        UsageError, match=r"cannot represent this run of actiview: it keeps one reply .* parquet and inspect"
     ):
         exporter.export(ExportedRun.at(folder), tmp_path / "out.tsv", ExportOptions())
     assert not list(tmp_path.iterdir())
@@ -123,7 +123,7 @@ def test_a_failed_question_is_left_out_and_said(synthetic_runs: Any, tmp_path: P
 def test_several_solvers_want_a_name(synthetic_runs: Any, tmp_path: Path) -> None:
     run = synthetic_runs.write(tmp_path, "blink", size=2)
     with pytest.raises(
-        UsageError, match="VLMEvalKit holds one solver: give RUN/SOLVER, one of controller, mllm, specialist"
+        UsageError, match="VLMEvalKit contains a single solver: give RUN/SOLVER, one of controller, mllm, specialist"
     ):
         VLMEVALKIT.export(ExportedRun.at(run.real), tmp_path / "s.tsv", ExportOptions())
     with pytest.raises(UsageError, match=r"ends in \.xlsx or \.tsv"):
@@ -134,7 +134,7 @@ def test_a_rotated_run_is_refused(synthetic_runs: Any, tmp_path: Path) -> None:
     run = synthetic_runs.write(tmp_path, "blink", size=2)
     folder = RunFolder(run.real)
     folder.write_manifest({**folder.manifest, "identity": {**folder.manifest["identity"], "rotate": True}})
-    with pytest.raises(UsageError, match="cannot hold a run with --rotate"):
+    with pytest.raises(UsageError, match="cannot represent a run with --rotate"):
         LMMS_EVAL.export(ExportedRun.at(run.real / "mllm"), tmp_path / "logs", ExportOptions())
 
 

@@ -85,14 +85,14 @@ def test_no_path_of_the_machine_leaves_it(traced: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_an_environment_is_one_line(traced: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="verifiers holds one solver: give RUN/SOLVER"):
+    with pytest.raises(UsageError, match="verifiers contains a single solver: give RUN/SOLVER"):
         EXPORTER.export(ExportedRun.at(traced), tmp_path / "a", ExportOptions())
     run = with_options(traced, tmp_path)
     for name in ("my-environment", "1a", "A"):
         with pytest.raises(UsageError, match="the name of a package may only have lower-case letters"):
             EXPORTER.export(run, tmp_path / name, ExportOptions())
     run.folder.write_manifest({key: value for key, value in run.folder.manifest.items() if key != "options"})
-    with pytest.raises(UsageError, match="records no options"):
+    with pytest.raises(UsageError, match="has no recorded options"):
         EXPORTER.export(run, tmp_path / "a", ExportOptions())
     assert not (tmp_path / "a").exists()
 

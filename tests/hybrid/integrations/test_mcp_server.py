@@ -366,5 +366,5 @@ async def test_a_tool_that_ends_its_process_costs_the_call_and_not_the_server(fo
     async with over_stdio(*SERVE, *words, errors=tmp_path / "errors") as session:
         result = await session.call_tool("crashes", {"image": "one.png"})
         assert result.isError
-        assert "crashes cost its worker process" in str(result.content)
+        assert "crashes ended its worker process" in str(result.content)
         assert not (await session.call_tool("crop", {"image": "one.png", **QUADRANTS})).isError

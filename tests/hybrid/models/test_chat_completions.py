@@ -207,7 +207,7 @@ async def test_a_proxy_that_does_not_answer_is_named(store: ImageStore, monkeypa
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     client = ChatCompletionsClient("openai:m", ModelSettings(base_url="http://far.example/v1"), store)
     request = client.request([user_message(["Which?"])], (), CALL)
-    with pytest.raises(ConnectionRefusedError, match="the proxy that the environment names does not answer") as error:
+    with pytest.raises(ConnectionRefusedError, match="the proxy in the environment variables does not answer") as error:
         await client.send(request, lambda _: None)
     assert not read_failure(error.value).reached
     await client.close()

@@ -96,9 +96,9 @@ def test_what_the_object_has_itself_is_refused(store: ImageStore) -> None:
     client = FakeListChatModel(responses=["(A)"])
     with pytest.raises(UsageError, match="max_tokens=5: set it on the model object"):
         open_model("langchain:x", ModelSettings(max_tokens=5), store, client)
-    with pytest.raises(UsageError, match="chat model of LangChain's"):
+    with pytest.raises(UsageError, match="or pass a LangChain chat model"):
         hybrid.run("blink", model=3.5)
-    with pytest.raises(UsageError, match="not by --engine ray"):
+    with pytest.raises(UsageError, match="not on --engine ray"):
         prepare(RunConfig("blink", data="sample", model="langchain:x", objects=Objects(client), engine="ray"))
 
 
@@ -123,8 +123,8 @@ async def test_a_server_that_is_asked_through_langchain_is_asked_without_what_it
     for number in range(2):
         assert (await model.chat([user_message(["Which?"])], (), CallKey("q", call=number))).text == "(A)"
     assert ["seed" in body for _, body in recorder.requests] == [True, False, False]
-    assert "it is sent no seed" in str(model.connection()["terms"])
-    assert capsys.readouterr().err.count("from now on it is sent no seed") == 1
+    assert "requests omit seed" in str(model.connection()["terms"])
+    assert capsys.readouterr().err.count("from now on requests omit seed") == 1
     await model.close()
 
 

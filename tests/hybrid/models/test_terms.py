@@ -64,7 +64,7 @@ async def test_an_option_that_a_server_does_not_know_is_named_otherwise_or_left_
     assert third == second
     notes = capsys.readouterr().err.splitlines()
     assert len(notes) == len(names.split())
-    assert all("from now on it is sent" in note for note in notes)
+    assert all("from now on requests " in note for note in notes)
     assert len(model.connection()["terms"]) == len(notes)  # type: ignore[arg-type]
     await model.close()
 
@@ -170,7 +170,7 @@ async def test_a_field_of_its_own_that_a_server_does_not_take_back_is_left_out(
     assert output.text == "(A)"
     sent = recorder.requests[-1][1]["messages"][1]
     assert (sent["mood"], sent["tool_calls"][0].keys()) == ("calm", {"id", "type", "function", "extra_content"})
-    assert "it is sent no rank, its own word" in capsys.readouterr().err
+    assert "requests omit rank, a field that the server itself had sent" in capsys.readouterr().err
     await model.close()
 
 

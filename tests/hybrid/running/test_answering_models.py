@@ -43,7 +43,7 @@ def test_the_models_that_answered_are_counted_over_commands_and_named(
 ) -> None:
     with answering(completion("k-mini")) as url:
         ask(url, tmp_path)
-        words = "2 of 2 replies came from another model than openai:k: the server names 'k-mini'"
+        words = "2 of 2 replies came from another model than openai:k: the server reports 'k-mini'"
         assert words in capsys.readouterr().err
     with answering(completion("k-2026-01-02")) as url:
         ask(url, tmp_path, limit=4)

@@ -99,5 +99,5 @@ def test_supplied_texts_are_named_by_hash_and_counted(config: RunConfig, tmp_pat
 
 def test_a_file_of_other_questions_is_refused(config: RunConfig, tmp_path: Path) -> None:
     path = write_texts(tmp_path, 77)
-    with pytest.raises(UsageError, match="none of its ids"):
+    with pytest.raises(UsageError, match="none of the ids in this file"):
         prepare(replace(config, context=path, context_missing="without"))

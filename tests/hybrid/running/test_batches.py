@@ -259,7 +259,7 @@ def test_a_killed_command_goes_on_with_what_is_at_the_provider(config: RunConfig
         process.communicate()
         (batch,) = read_batches(config.out / "batches.jsonl").values()
         assert len(batch.calls) == 6
-        with pytest.raises(UsageError, match="continue with --batch, or you pay for them twice"):
+        with pytest.raises(UsageError, match="continue with --batch, because without it"):
             go(replace(at(config, server, batch=False), solvers=("mllm",), tools=()))
         server.behaviour.looks = 0
         # The options on the command line describe the same run.

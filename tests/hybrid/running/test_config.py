@@ -105,10 +105,10 @@ SAMPLED = ModelSettings(base_url="http://127.0.0.1:9/v1", temperature=1.0)
 def test_where_samples_or_repetitions_would_be_one_they_are_refused(setting: str, message: str) -> None:
     request: dict[str, Any] = {"model": "openai:m", "model_settings": SAMPLED, setting: 5}
     for change, text in (
-        ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has one reply per question"),
+        ({"model": "replay:outputs"}, f"--setting {setting}=5: a recorded model has only one reply per question"),
         ({"answer": "likelihood"}, f"--setting {setting}=5: likelihoods are the same every time"),
         ({"model_settings": ModelSettings()}, f"--setting {setting}=5: at temperature 0 all {message}"),
-        ({setting: 0}, f"--setting {setting}=0: at least 1"),
+        ({setting: 0}, f"--setting {setting}=0: must be at least 1"),
     ):
         with pytest.raises(UsageError, match=text):
             RunConfig("blink", **{**request, **change})

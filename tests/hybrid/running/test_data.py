@@ -132,10 +132,10 @@ def test_an_option_that_does_not_fit_names_those_that_do(
 
 
 def test_a_value_that_a_setting_does_not_have_is_refused(blink: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the values are: on, off"):
+    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the allowed values are: on, off"):
         mounted(blink, tmp_path, settings={"disclaimer": "maybe"})
     unchecked = replace(mounted(blink, tmp_path).source, settings={"disclaimer": "maybe"})
-    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the values are: on, off"):
+    with pytest.raises(UsageError, match="--setting disclaimer=maybe: the allowed values are: on, off"):
         questions(BENCHMARK, unchecked, None)
 
 

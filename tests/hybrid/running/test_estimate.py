@@ -134,7 +134,7 @@ async def test_a_second_model_has_a_price_and_a_rule_for_images_of_its_own(confi
     # --max-tokens applies to the model that answers.
     assert captions.expected == Spent(1, 52 + tokens, 125)
     assert captions.cost_usd == dict.fromkeys(("low", "expected", "high"), ((52 + tokens) * 3 + 125 * 15) / 1e6)
-    assert captions.assumes == ("anthropic:claude-sonnet-4-5 describes; counted in images, not questions",)
+    assert captions.assumes == ("anthropic:claude-sonnet-4-5 describes images; this row counts images, not questions",)
     assert report.solvers["mllm"].expected == Spent(1, TEXT + LINE + NAME + 125, 10)
 
 

@@ -60,7 +60,7 @@ def test_one_opened_gate_does_not_open_the_other(allowed: tuple[str, ...], still
 def test_unknown_weights_are_labelled_and_not_refused(tmp_path: Path) -> None:
     for location in (str(tmp_path), "somebody/else"):
         result = closed(tool("DIW", non_commercial=True), weights={"depth": location})
-        assert result == (Caveat("unknown training data and licence", "depth", f"no card knows {location}"),)
+        assert result == (Caveat("unknown training data and licence", "depth", f"{location} is not on any card"),)
         assert permissions.check(result, ()) == ("unknown training data and licence: depth",)
         assert permissions.check(result, ("overlap", "non-commercial")) == ("unknown training data and licence: depth",)
 

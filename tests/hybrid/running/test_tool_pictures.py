@@ -155,7 +155,7 @@ def test_a_server_that_refuses_three_pictures_is_told_apart_once(tmp_path: Path,
     err = capsys.readouterr().err
     assert err.count(note) == 1, err
     assert "At most 2 image(s) may be provided in one prompt." in err
-    assert "--images concat joins them to one" in err
+    assert "--images concat joins them into one" in err
 
 
 def test_pictures_in_order_are_asked_for_once_and_two_never(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.scoring.sections import results
+from hybrid.scoring.sections import noninferior, results
 from tests.hybrid.scoring.solvers import letters, on_mvp, solver
 from tests.synthetic_runs import answering
 
@@ -608,3 +608,48 @@ def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(syntheti
     both = conclusion(compare_paths([run / "controller", other]).comparison)
     assert next(item.command for item in both if item.id == "gain.not_chosen") == f"{command} {other.as_posix()}"
     assert "not asked" not in " ".join(by_id.values())
+
+
+@pytest.mark.parametrize(("third", "count"), [("24r 16w", 2), ("40f", 1)])
+def test_a_repetition_that_failed_entirely_is_in_no_mean(
+    synthetic_runs: Any, tmp_path: Path, third: str, count: int
+) -> None:
+    counts = {"mllm": "20r 20w", "mllm@2": "40f", "mllm@3": third, "controller": "36r 4w"}
+    answers = {name: {"Jigsaw": letters(text)} for name, text in counts.items()}
+    run = synthetic_runs.from_letters(tmp_path / "real", answers)
+    solvers = compare_paths([run.path]).solvers
+    alone = [solver for solver in solvers if solver.solver != "controller"]
+    words = f"mean of {count} repetitions" if count > 1 else "mean of"
+    for chosen in (solvers, alone):
+        text = conclusion(compare(chosen), limits=False)[0].text
+        assert (words in text) == (count > 1), text
+        assert "mean of 3" not in text
+    notes = headline_tables(compare(solvers))[0].notes
+    assert any("(mllm 2)" in note for note in notes) == (count > 1)
+    assert not any("(mllm 3)" in note for note in notes)
+
+
+def test_a_part_of_the_gain_has_the_same_claim_whatever_pairs_are_chosen(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Blank tools leave a task unanswered that the model alone mostly answers, and are as right elsewhere."""
+    answers = {
+        "mllm": {"Counting": letters("30r 10w 20a"), "Jigsaw": letters("30r 30w")},
+        "controller": {"Counting": letters("30r 20w 10a"), "Jigsaw": letters("42r 18w")},
+        "specialist": {"Counting": letters("60a"), "Jigsaw": letters("30a 30r")},
+    }
+    blank = {"controller": {"Counting": letters("60a"), "Jigsaw": letters("30r 30w")}}
+    runs = [
+        synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling),
+        synthetic_runs.from_letters(tmp_path / "blank", blank, "blank", costing=synthetic_runs.calling),
+    ]
+    solvers = compare_paths([run.path for run in runs]).solvers
+    texts, verdicts = set(), set()
+    for pairs in (None, (SolverPair("specialist", "mllm"),)):
+        comparison = compare(solvers, ComparisonOptions(pairs=pairs))
+        by_id = {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
+        (text,) = (text for name, text in by_id.items() if name.startswith("content"))
+        assert text.startswith("Offering tools that return nothing changes the score by -25 points")
+        assert "answering at all contributes +25 points" in text
+        texts.add(text)
+        verdicts.add(noninferior.SECTION.lead(comparison, list(noninferior.SECTION.rows(comparison))))
+    assert len(texts) == 1
+    assert len(verdicts) == 1

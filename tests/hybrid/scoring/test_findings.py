@@ -122,7 +122,7 @@ class Spot(Args):
 
 
 class LetterArgs(Args):
-    """Arguments that no tool of the project has."""
+    """Arguments in forms that no tool of the project uses, such as letters with a default factory."""
 
     labels: tuple[str, ...] = Field(default_factory=lambda: ("A", "B"))
     names: str | tuple[str, ...] | None = None

@@ -181,6 +181,12 @@ def test_what_the_rule_decides(state: str, value: float, other: str, other_value
         ("open", 0.0, "less", -0.1, True),
         ("open", 0.1, "more", 0.1, False),
         ("few", 0.1, "more", 0.15, False),
+        # The interval over all questions, -0.1 to 0.1, contains 0, and excludes the mean over tasks or not.
+        ("more", 0.11, "open", 0.05, True),
+        ("less", -0.11, "open", -0.05, True),
+        ("less", -0.1, "open", -0.05, False),
+        ("more", 0.11, "more", 0.05, False),
+        ("open", 0.11, "open", 0.05, False),
     ],
 )
 def test_a_mean_over_tasks_is_uneven_if_all_questions_say_something_else(

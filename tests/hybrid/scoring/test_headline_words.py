@@ -34,10 +34,10 @@ def pair_in_state(state: str, **facts: Any) -> HeadlinePair:
 
 
 def test_a_tested_difference_fills_all_fields() -> None:
-    fields = pair_in_state("more", n=40, asked=41, failed=1, none=(0, 40)).fields()
+    fields = pair_in_state("more", n=40, asked=41, failed=1, silent=("b",)).fields()
     words = {"size": "+10 points", "interval": "95% CI 1 to 20", "whole": "+10 points (95% CI 1 to 20)"}
     words |= {"open": "no significant difference (95% CI 1 to 20 points)", "few": why_no_interval(None)}
-    names = {"hybrid": "b", "other": "a", "silent": "b", "metric": ""}
+    names = {"hybrid": "b", "other": "a", "silent": "b answers nothing", "metric": ""}
     none = dict.fromkeys(("split", "over_all", "right_a", "right_b", "depends", "by_rule"), "")
     assert fields == {"n": 40, "failed": 1, "left": 0, **names, **words, **none}
     assert pair_in_state("open").fields()["whole"] == "no significant difference (95% CI -10 to +10 points)"
@@ -45,11 +45,9 @@ def test_a_tested_difference_fills_all_fields() -> None:
     assert [few.get(name) for name in ("size", "interval", "open", "whole", "split")] == ["", "", "", None, ""]
 
 
-def test_a_is_named_as_silent_unless_b_answers_none_of_the_questions() -> None:
-    silent = [
-        pair_in_state("more", n=n, none=none).fields()["silent"] for n, none in ((4, (4, 0)), (4, (0, 3)), (0, (0, 0)))
-    ]
-    assert silent == ["a", "a", "a"]
+def test_the_solvers_without_an_answer_are_named() -> None:
+    several = [pair_in_state("more", silent=names).fields()["silent"] for names in (("a",), ("a", "b"))]
+    assert several == ["a answers nothing", "a and b answer nothing"]
 
 
 def test_a_failed_pair_counts_all_questions_that_were_asked() -> None:

@@ -85,7 +85,7 @@ async def test_a_judge_that_says_a_to_all_is_refused(tmp_path: Path) -> None:
     folder = run_of(tmp_path)
     judged = await judged_by(folder, lambda _: "Answer: (A)")
     assert (judged.letters, judged.alike, judged.refused) == ({"A": 60}, 10, True)
-    with pytest.raises(UsageError, match="reads 10 of 20 replies as the parser does"):
+    with pytest.raises(UsageError, match="agrees with the parser on 10 of 20 replies"):
         score_run(folder, OPTIONS, (), "judge")
 
 

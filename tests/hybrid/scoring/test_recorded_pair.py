@@ -1,5 +1,7 @@
 """Results made elsewhere, without and with tools: columns, MED's trajectories, and refusals."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -161,3 +163,30 @@ def test_a_table_of_ours_can_be_given_with_texts_over_several_lines(tmp_path: Pa
     paths = files(tmp_path, 'id,note,correct\na,"one\ntwo",0\n', "id,correct,tool_calls,cluster\na,1,2,c1\n")
     (question,) = read_pair(*paths).questions
     assert (question.with_tools, bool(question.tools), question.cluster) == (1, True, "c1")
+
+
+def test_columns_are_read_in_any_case_and_with_spaces(tmp_path: Path) -> None:
+    rows = [("a", 0, 1), ("b", 1, 1), ("c", 0, 1), ("d", 0, 0)]
+    without = " ID,Task ,CORRECT\n" + "".join(f"{name},{'x' if name < 'c' else 'y'},{a}\n" for name, a, _ in rows)
+    # The rows are in another order, so pairing them by line would be wrong; the last one has a cell too many.
+    with_tools = "correct , Calls,id\n" + "".join(f"{w},{w},{name}\n" for name, _, w in rows[::-1])[:-1] + ",beyond\n"
+    pair = read_pair(*files(tmp_path, without, with_tools))
+    assert [(question.id, question.task) for question in pair.questions] == [*zip("abcd", "xxyy", strict=True)]
+    assert [(question.alone, question.with_tools) for question in pair.questions] == [row[1:] for row in rows]
+    assert (pair.has_calls, pair.how) == (True, "mean_of_ratios")
+
+
+def test_a_column_that_has_the_exact_name_is_preferred(tmp_path: Path) -> None:
+    pair = read_pair(*files(tmp_path, "id,correct,Correct\na,0,1\n", "Correct,id,correct\n0,a,1\n"))
+    assert [(question.alone, question.with_tools) for question in pair.questions] == [(0, 1)]
+
+
+def test_csv_has_the_rows_and_notes_of_json(tmp_path: Path) -> None:
+    rows = [(f"q{i}", "x" if i < 20 else "y", i < 10, i < 4 or i >= 20) for i in range(24)]
+    texts = ("".join(f"{row[0]},{row[1]},{int(row[at])}\n" for row in rows) for at in (2, 3))
+    report = decomposed(read_pair(*files(tmp_path, *(f"id,task,correct\n{text}" for text in texts))), "a", "b")
+    lines = list(csv.DictReader(io.StringIO(report.render("csv"))))
+    assert [(line["quantity"], float(line["value"]), line["note"]) for line in lines] == [
+        (row.quantity, row.value, row.note) for row in report.results
+    ]
+    assert "over all 24 questions the gain has the other sign" in lines[0]["note"]

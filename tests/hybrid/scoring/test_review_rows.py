@@ -67,6 +67,9 @@ class SectionRows:
         claim = {"more": "less", "less": "more"}.get(self.claim, self.claim) if is_turned else self.claim
         return SimpleNamespace(claim=claim, state=claim, n=40)
 
+    def tested_pair(self, a: Any, b: Any) -> Any:
+        return self.pair(a, b)
+
 
 def sentences(section: str, rows: Sequence[Result], claim: str = "open", group: Any = GROUP) -> dict[str, str]:
     others = of_others(rows)
@@ -390,6 +393,16 @@ def test_what_is_equal_has_a_claim(note: str, p: float, claim: str, is_stated: b
     )
     without_alone = dict(review_sentences(rows_like, without("alone")))
     assert set(without_alone) == ({"equal.shown"} if is_stated else set())
+
+
+@pytest.mark.parametrize("claim", ["open", *NO_CLAIM])
+def test_pairs_that_were_left_out_are_equal_only_with_a_claim(claim: str) -> None:
+    class LeftOut(SectionRows):
+        def tested_pair(self, a: Any, b: Any) -> Any:
+            return SimpleNamespace(claim=claim)
+
+    rows_like: Any = LeftOut({"equivalence": equivalence("equal within 0.05", 0.01)}, "apart")
+    assert set(dict(review_sentences(rows_like, GROUP))) == ({"equal.shown"} if claim == "open" else set())
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ def test_a_lead_over_specialists_names_who_leads(difference: Result, facts: dict
 
 @pytest.mark.parametrize(("count", "words"), [(1, ""), (2, ", mean of 2 repetitions"), (3, ", mean of 3 repetitions")])
 def test_the_mean_of_a_solver_asked_several_times_is_named(count: int, words: str) -> None:
-    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(), repetitions=lambda scored: (scored,) * count))
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(), finished_repetitions=lambda scored: (scored,) * count))
     assert _Conclusion(stub)._again(ALONE) == words
 
 
@@ -283,7 +283,8 @@ def test_a_tested_effect_of_tool_output_has_a_sign(
 ) -> None:
     monkeypatch.setattr("hybrid.scoring.conclusion.none_said", lambda found, group: False)
     result = pair("tools", difference)
-    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=()), part=lambda *about: result, pair=lambda *pair: result)
+    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=()), part=lambda *about: result)
+    stub.tested_pair = lambda *pair: result
     group: Any = SimpleNamespace(alone=None, blank=ALONE, hybrid=result.b)
     sentence = _Conclusion(stub)._parts(group, ALONE)
     assert sentence.id == case
@@ -612,6 +613,20 @@ def test_the_best_solver_is_compared_with_each_other_one(
     sentence = _ahead(stub, "best")
     assert sentence.id == f"ahead.{case}"
     assert words in sentence.text
+
+
+def test_one_of_several_best_solvers_is_named_with_its_differences() -> None:
+    def tied(*differences: Result) -> str:
+        pairs = [SolverPair(each.a, each.b) for each in differences]
+        found = SimpleNamespace(pairs=pairs, named=lambda name: solver(name, {"Jigsaw": "r"}))
+        by_name = {each.a: each for each in differences}
+        stub: Any = SimpleNamespace(found=found, pair=lambda a, b: HeadlinePair(a, b, (by_name[a.solver],), n=40))
+        return _ahead(stub, "best", tied=True).text
+
+    assert tied(A_B).startswith("best is ahead of b by 20 points")
+    assert tied(replace(A_B, low=None, high=None, p_holm=None, note="of few")).startswith("best is compared with none")
+    assert "no difference of best to the others is significant" in tied(replace(A_B, p_holm=0.06))
+    assert ", best is significantly ahead of none" in tied(replace(A_B, value=-0.2, low=-0.3, high=-0.1))
 
 
 def test_the_best_solver_is_untested_for_the_reason_of_its_own_pairs() -> None:

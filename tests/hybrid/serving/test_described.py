@@ -90,13 +90,13 @@ ctypes.PyDLL(None).sleep(10000)
         """import os
 os._exit(4)
 """,
-        "cost its worker process: exit code 4",
+        "ended its worker process: exit code 4",
     ],
     "crashes": [
         """import ctypes
 ctypes.string_at(0)
 """,
-        "cost its worker process: signal SIGSEGV",
+        "ended its worker process: signal SIGSEGV",
     ],
     "leaves": [
         """raise SystemExit(0)
@@ -233,4 +233,4 @@ def test_a_run_goes_on_without_a_tool_that_cannot_be_imported_unless_it_was_name
             tools_in_use(solvers, "blink", ToolChoice(tools_offered, ("ends",)), service)
     assert [tool.card.name for tool in result.tools_offered] == ["crop", "sound"]
     (left_out,) = result.left_out
-    assert left_out.endswith("ends.py: cannot be imported: cost its worker process: exit code 4")
+    assert left_out.endswith("ends.py: cannot be imported: ended its worker process: exit code 4")

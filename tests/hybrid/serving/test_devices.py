@@ -134,7 +134,7 @@ async def test_a_device_without_memory_for_a_copy_leaves_the_tool_to_the_others(
     service, ask = service_on(machine, BOTH)
     for start in (0, 8):
         assert await ask("a", range(start, start + 8)) == ["cuda:0"] * 8
-    assert service.notices == ["a: not enough memory on cuda:1; it runs on cuda:0 from here on"]
+    assert service.notices == ["a: not enough memory on cuda:1; it runs on cuda:0 from now on"]
 
 
 async def test_the_tool_used_longest_ago_makes_room_for_a_request_and_answers_elsewhere(service_on: Any) -> None:
@@ -145,7 +145,7 @@ async def test_the_tool_used_longest_ago_makes_room_for_a_request_and_answers_el
     assert await ask("a", [3]) == ["cpu"]
     assert await ask("b", [101]) == ["cuda:0"]
     text = "not enough memory on cuda:0 for b as well"
-    assert service.notices == [f"a: {text}; it runs on the CPU from here on"]
+    assert service.notices == [f"a: {text}; it runs on the CPU from now on"]
 
 
 async def test_weights_that_find_no_room_move_the_tool_used_longest_ago_to_another_device(service_on: Any) -> None:
@@ -154,7 +154,7 @@ async def test_weights_that_find_no_room_move_the_tool_used_longest_ago_to_anoth
     assert await ask("a", [1]) == await ask("b", [2]) == ["cuda:0"]
     assert await ask("a", [3]) == ["cuda:1"]
     text = "not enough memory on cuda:0 for b as well"
-    assert service.notices == [f"a: {text}; it runs on cuda:1 from here on"]
+    assert service.notices == [f"a: {text}; it runs on cuda:1 from now on"]
 
 
 async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails(service_on: Any) -> None:
@@ -163,7 +163,7 @@ async def test_what_no_device_takes_is_computed_on_the_cpu_and_no_question_fails
     await ask("a", [1, 100, 101, 2, 3, 102])
     assert machine.computed["a", "cpu"] >= 3
     assert await ask("a", [4]) == ["cpu"]
-    assert [line.split("; ")[1] for line in service.notices if "runs" in line][-1] == "it runs on the CPU from here on"
+    assert [line.split("; ")[1] for line in service.notices if "runs" in line][-1] == "it runs on the CPU from now on"
 
 
 @pytest.mark.parametrize(*cases(__file__, "test_what_a_word_for_devices_means_on_a_machine"))

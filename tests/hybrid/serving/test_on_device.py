@@ -238,7 +238,7 @@ async def test_a_real_shortage_halves_batches_then_moves_the_tool_and_leaks_noth
         assert "they are halved" in service.notices[0]
         # A single request needs more memory than the device has: the CPU answers, and the run continues.
         assert all(isinstance(value, Finding) for value in await ask(800, 50, 2))
-        assert "runs on the CPU from here on" in service.notices[-1]
+        assert "runs on the CPU from now on" in service.notices[-1]
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
 
@@ -298,5 +298,5 @@ async def test_a_kernel_assertion_costs_its_own_call_and_no_other(
         *(service.call(tool, tool.parse(item), refs) for item in values), return_exceptions=True
     )
     assert [type(entry) for entry in results] == [Finding, Finding, ToolError, Finding, Finding, Finding], results
-    text = "the tool failed: IndexError" if device == "cpu" else "holding cost its worker process: exit code 70"
+    text = "the tool failed: IndexError" if device == "cpu" else "holding ended its worker process: exit code 70"
     assert str(results[2]).startswith(text)

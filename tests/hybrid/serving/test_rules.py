@@ -104,11 +104,11 @@ async def _sleeps(prompt: Prompt, ctx: Any) -> SpecialistAnswer | None:
             "is not based on the output of any of its calls",
         ),
         (make_rule(lambda finding: choose(0, "mine", finding, sure=float("nan"))), "is not a probability"),
-        (make_rule(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "an answer of 30000 characters"),
+        (make_rule(lambda finding: SpecialistAnswer("x" * 30_000, "mine", finding)), "the answer has 30000 characters"),
         (asks("mine")(_for_ever), f"more than {MAX_CALLS} tool calls"),
         (asks("mine")(_sleeps), "may only await its tool calls"),
     ],
 )
 def test_what_is_no_answer_is_a_named_fault(rule: Rule, message: str) -> None:
-    with pytest.raises(ToolError, match=rf"mine, its rule for 'Which': .*{message}"):
+    with pytest.raises(ToolError, match=rf"mine: the rule for 'Which' failed: .*{message}"):
         answer(rule, Context())

@@ -316,7 +316,7 @@ def test_numpy_has_one_thread_in_a_worker_except_on_arm_or_by_the_users_choice(
 async def test_one_that_holds_the_interpreter_is_killed(make: Make, ask: Any) -> None:
     runner = make(silence_s=2.0)
     assert texts(await ask(runner, [{"fault": "hold"}])) == [
-        "ToolError: faulty cost its worker process: no sign of life for 2 s"
+        "ToolError: faulty ended its worker process: no sign of life for 2 s"
     ]
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
@@ -329,7 +329,7 @@ async def test_one_that_closes_descriptors_costs_its_call_and_no_silence(make: M
     runner = make(silence_s=3600.0, timeout_s=3600.0)
     async with asyncio.timeout(300):
         assert texts(await ask(runner, [{"fault": fault}])) == [
-            "ToolError: faulty cost its worker process: exit code 71"
+            "ToolError: faulty ended its worker process: exit code 71"
         ]
         assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
@@ -345,7 +345,7 @@ async def test_a_process_that_dies_by_chance_costs_nobody_and_who_asks_the_same_
     assert texts(output) == ["number 0", "number 1", "number 2"]
     assert len(list(others.iterdir())) == 2
     output = await ask(runner, [{"fault": "marked_exit", "marks": str(marks)}] * 5)
-    assert texts(output) == ["ToolError: faulty cost its worker process: exit code 3"] * 5
+    assert texts(output) == ["ToolError: faulty ended its worker process: exit code 3"] * 5
     assert len(list(marks.iterdir())) == 2
 
 
@@ -356,7 +356,7 @@ async def test_a_process_that_takes_too_much_memory_is_killed(
     monkeypatch.setattr(supervisor, "TICK_S", 0.02)
     runner = make(process_bytes=400_000_000)
     (leak,) = await ask(runner, [{"fault": "leak"}])
-    assert str(leak).startswith("faulty cost its worker process: 0.")
+    assert str(leak).startswith("faulty ended its worker process: 0.")
     assert str(leak).endswith(" GB of memory, above the limit of 0.4 GB")
     assert texts(await ask(runner, numbers(1))) == ["number 1"]
 
@@ -365,9 +365,9 @@ async def test_a_process_that_takes_too_much_memory_is_killed(
 async def test_a_tool_that_ends_its_process_when_it_is_loaded_is_refused(make: Make, ask: Any, folder: Path) -> None:
     runner = make()
     assert texts(await ask(runner, [{}], "unloadable")) == [
-        "ToolError: unloadable cost its worker process: exit code 5"
+        "ToolError: unloadable ended its worker process: exit code 5"
     ]
-    refused = "unloadable cost its worker process: exit code 5; the tool is no longer run"
+    refused = "unloadable ended its worker process: exit code 5; the tool is no longer run"
     assert texts(await ask(runner, [{}], "unloadable")) == [f"ToolError: {refused}"]
     assert (folder / "loads").read_text() == "xx"
     assert runner.notices == [refused]

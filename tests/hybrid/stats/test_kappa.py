@@ -145,7 +145,9 @@ def test_shared_mistakes_published_exact_test() -> None:
     assert mistakes.both_wrong == 16
     assert round(mistakes.p_value or 0, 5) == 0.03994
     assert mistakes.test == EXACT
-    # The value of R's command without `exact` and `correct`; hybrid's test over clusters divides this sum by its error.
+    # The statistic of R's `mantelhaen.test(Rabbits)` with its defaults (not exact, with continuity correction). Its
+    # numerator, observed minus expected shared mistakes, is what hybrid's test over clusters divides by a standard
+    # error.
     variance = 0.0
     for table in RABBITS:
         n = int(np.sum(table))

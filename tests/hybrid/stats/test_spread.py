@@ -1,4 +1,4 @@
-"""The spread of repeated runs compared with SciPy and plain sums."""
+"""`spread`, the spread of repeated runs, agrees with SciPy and plain sums."""
 
 import math
 import statistics

@@ -294,8 +294,8 @@ def unknown(image: Image, photo: "Photograph") -> ToolOutput: ...  # type: ignor
         (bare, "bare: give the type of image: image: Image"),
         (keywords, r"\*\*rest cannot be offered to a model"),
         (numbers, r"\*rest can only be images: \*rest: Image"),
-        (after_all, "image comes after all images were taken by images"),
-        (late_star, r"\*rest comes after the other images, and before all else"),
+        (after_all, "image can never get an image, because images takes all images"),
+        (late_star, r"\*rest must come after the other images and before all other parameters"),
         (single_need, r"light must be a list: light: list\[ToolOutput\]"),
         (unwritable, "a model cannot write side: .*; write a type that JSON has: str, int"),
         (

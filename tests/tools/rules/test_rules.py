@@ -61,7 +61,7 @@ async def test_an_error_of_a_rule_from_outside_names_its_tool(fakes: Any, rule_o
         raise ZeroDivisionError("by nothing")
 
     rule_of(fails, "theirs")
-    with pytest.raises(ToolError, match=r"^theirs, its rule for 'mine': ZeroDivisionError: by nothing$"):
+    with pytest.raises(ToolError, match=r"^theirs: the rule for 'mine' failed: ZeroDivisionError: by nothing$"):
         await ask_specialists(prompt("mine"), fakes.context_of(prompt("mine")))
     rule_of(fails)
     with pytest.raises(ZeroDivisionError):

@@ -34,7 +34,11 @@ QUARTERS: Final[Mapping[str, Json]] = {"grid": {"rows": 2, "columns": 2}, "scale
 
 
 class FoundBoxes(NamedTuple):
-    """A box for each object, in pixels of the image, their lowest confidence 0..1, and the last tool and output."""
+    """A box for each object of a question, in pixels of the image.
+
+    `sure` is the lowest confidence, 0..1, in any of the boxes. `tool` is the tool that was used last, and `finding` its
+    output.
+    """
 
     boxes: tuple[Box, ...]
     sure: float

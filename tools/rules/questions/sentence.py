@@ -107,7 +107,7 @@ _SECOND_NOUN: Final = re.compile(
 
 
 class Thing(NamedTuple):
-    """An object in a question: by a singular noun, by the colour of its drawn box, or by a drawn letter."""
+    """An object in a question, identified by a singular noun, by the colour of its drawn box, or by a drawn letter."""
 
     name: str | None = None
     color: MarkColor | None = None

@@ -156,7 +156,7 @@ class CountQuestion(NamedTuple):
 
 
 class NearestQuestion(NamedTuple):
-    """A question about which object is nearest or farthest; with yes or no, whether the first is nearer or farther."""
+    """A question about which object is nearest or farthest, or whether the first is nearer or farther (yes or no)."""
 
     things: tuple[Thing, ...]
     form: NearestForm

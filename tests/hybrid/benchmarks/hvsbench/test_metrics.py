@@ -109,5 +109,5 @@ def test_mae_and_rmse(errors: list[float]) -> None:
 
 @pytest.mark.parametrize("text", ["", "512", "0x320", "512x", "512×320", "-1x5", "1e3x2", "512x320 "])
 def test_no_screen(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--setting screen=.*: the values are: WIDTHxHEIGHT"):
+    with pytest.raises(UsageError, match=r"--setting screen=.*: the allowed values are: WIDTHxHEIGHT"):
         BENCHMARK.card.resolve_settings({"screen": text})

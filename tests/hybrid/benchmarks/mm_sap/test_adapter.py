@@ -76,7 +76,7 @@ def test_an_order_is_a_permutation(shuffle: int, seed: int, count: int) -> None:
 
 @pytest.mark.parametrize("value", ["0", "21", "many", "-1", "1.5"])
 def test_wrong_numbers_of_shuffles(sample: Path, tmp_path: Path, value: str) -> None:
-    with pytest.raises(UsageError, match=f"--setting shuffles={value}: the values are: 1 to 20, stored"):
+    with pytest.raises(UsageError, match=f"--setting shuffles={value}: the allowed values are: 1 to 20, stored"):
         asked(sample, tmp_path, shuffles=value)
 
 
@@ -118,8 +118,10 @@ def test_the_set_may_stand_in_a_column(tmp_path: Path) -> None:
     table(tmp_path / "e", [row()], name="test")
     with pytest.raises(
         DataError,
-        match=r"test.parquet, row 1: neither the file's name nor a column for the "
-        r"set contains",
+        match=(
+            r"test.parquet, row 1: it is unknown to which set this row belongs: neither the file's name nor a "
+            "column "
+        ),
     ):
         asked(tmp_path / "e", tmp_path)
 

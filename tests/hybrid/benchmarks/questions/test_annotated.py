@@ -73,9 +73,9 @@ def test_the_frame_of_the_table_converts(table_writer: Any) -> None:
         ([[4, 3, 8]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, "x"]], "", "is neither a box (four numbers) nor a point (two)"),
         ([[4, 3, 8, None]], "", "is neither a box (four numbers) nor a point (two)"),
-        ([{"image": 2, "box": INSIDE}], "", "no picture 2; the row has 1"),
-        ([{"image": 0, "box": INSIDE}], "", "no picture 0; pictures are numbered from 1"),
-        ([{"image": -1, "box": INSIDE}], "", "no picture -1; pictures are numbered from 1"),
+        ([{"image": 2, "box": INSIDE}], "", "there is no picture 2; the row has 1"),
+        ([{"image": 0, "box": INSIDE}], "", "there is no picture 0; pictures are numbered from 1"),
+        ([{"image": -1, "box": INSIDE}], "", "there is no picture -1; pictures are numbered from 1"),
         ([{"image": True, "box": INSIDE}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ([{"box": INSIDE, "point": [1, 2]}], "", 'write {"image": 1, "box": [...]} or "point"'),
         ("in the upper left", "columns: {evidence: evidence}\n", "is not a list of boxes or points"),
@@ -99,7 +99,7 @@ def test_an_unusable_annotation_costs_its_row(table_writer: Any, evidence: objec
 def test_of_several_pictures_the_annotation_says_which(table_writer: Any) -> None:
     path = table_writer.table([table_writer.row(image=["red.png", "red.png"], evidence=[INSIDE])])
     (question,) = table_writer.read_questions(path)
-    assert "which of 2 pictures?" in question.error
+    assert "it is unclear which of the 2 pictures is meant" in question.error
 
 
 def test_data_check_names_doubtful_annotations(table_writer: Any) -> None:
@@ -124,14 +124,14 @@ def test_data_check_names_doubtful_annotations(table_writer: Any) -> None:
 def test_an_unmapped_column_of_texts_is_not_read(table_writer: Any, evidence: object) -> None:
     assert places(table_writer, evidence) == ()
     (doubt,) = doubts_in(table_writer, with_mapping(table_writer, "", evidence=evidence))
-    assert "questions.jsonl:1, column evidence: contains no boxes or points: not read" in doubt
+    assert "questions.jsonl:1, column evidence: not used, as it contains no boxes or points" in doubt
 
 
 def test_pictures_of_two_are_numbered_from_1(table_writer: Any) -> None:
     annotation = [{"image": 0, "box": INSIDE}]
     path = with_mapping(table_writer, "", image=["red.png", "red.png"], evidence=annotation)
     (question,) = table_writer.read_questions(path)
-    assert "column evidence: no picture 0; pictures are numbered from 1" in question.error
+    assert "column evidence: there is no picture 0; pictures are numbered from 1" in question.error
 
 
 def test_no_solver_gets_the_annotation_and_the_file_keeps_it(table_writer: Any) -> None:

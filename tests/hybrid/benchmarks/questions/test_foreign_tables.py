@@ -77,7 +77,7 @@ def test_what_a_writer_has_quoted_is_read_as_it_was(
         (".json", b"[1", "not JSON"),
         (".jsonl", b'{"id": 1},\n{"id": 2},\n', "questions.jsonl:1: not JSON"),
         (".jsonl", b'[{"id": 1}]', "questions.jsonl:1: expected an object, found list"),
-        (".xlsx", b"PK", "a table of questions ends in .jsonl, .csv, .tsv, .parquet, .json"),
+        (".xlsx", b"PK", "the name of a table of questions must end in .jsonl, .csv, .tsv, .parquet, .json"),
     ],
 )
 def test_a_table_that_is_not_read_is_named_with_the_way_to_convert_it(

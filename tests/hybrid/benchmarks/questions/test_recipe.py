@@ -55,7 +55,7 @@ def test_a_recipe_has_no_code_and_what_decides_its_questions_is_among_the_texts(
     assert load("hybrid.benchmarks", name).texts == texts, "a published row decides no question"
     recipe("mine", RECIPE.replace('"{letter}. {text}"', '"[{letter}] {text}"'))
     assert load("hybrid.benchmarks", name).texts != texts
-    with pytest.raises(UsageError, match="is a recipe: copy its file"):
+    with pytest.raises(UsageError, match="is a recipe, whose prompt is in its file: copy the file"):
         load("hybrid.benchmarks", name).reworded(Path("mine.toml"))
 
 
@@ -151,7 +151,9 @@ def test_data_of_ones_own_are_not_called_a_benchmark(
         assert first.exit_code == 0, first.output
     else:
         assert isinstance(first.exception, UsageError)
-        assert f"is this Mine? It has {message}. Questions of your own: hybrid run FILE" in str(first.exception)
+        assert f"this may not be Mine: it has {message}. For questions of your own, use hybrid run FILE" in str(
+            first.exception
+        )
         second = run("--allow", "partial")
         assert f"partial: {message}" in second.output
     missing = [f"{n} of {all_} of {task}" for n, all_, task in ((near, 8, "near"), (far, 4, "far")) if 0 < n < all_]

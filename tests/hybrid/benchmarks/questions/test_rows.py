@@ -80,7 +80,7 @@ def test_what_may_not_be_meant_so(table_writer: Any) -> None:
     doubts = [doubt.removeprefix(str(path)) for doubt in doubts_in(table_writer, path)]
     assert doubts == [
         ": columns that are not used: note",
-        ":3: integer by its answer, where 2 of y are yes_no",
+        ":3: its answer makes it a question of the kind integer, while 2 of y are yes_no",
         ":4: its text contains <image>, which is shown unchanged, because images come before the text",
         ":5: the choice 'A. one' begins with its letter, so the letter is shown twice",
         ":5: the choice 'B. two' begins with its letter, so the letter is shown twice",
@@ -118,11 +118,16 @@ def test_a_row_that_is_clear_raises_no_doubt(table_writer: Any, changed: dict[st
 )
 def test_an_answer_that_stands_for_a_hidden_one_is_doubtful(table_writer: Any, answer: object) -> None:
     (doubt,) = doubts_in(table_writer, table_writer.table([table_writer.row(choices=None, answer=answer)]))
-    assert "may stand for a hidden answer" in doubt
+    assert "may mean that the answer is hidden" in doubt
 
 
 @pytest.mark.parametrize(
-    ("task", "reason"), [("", "no task; the row counts with"), ("x" * 300, "is not a name"), ("a\nb", "is not a name")]
+    ("task", "reason"),
+    [
+        ("", "the cell is empty; the row counts with"),
+        ("x" * 300, "is not a name"),
+        ("a\nb", "is not a name"),
+    ],
 )
 def test_a_row_that_counts_with_its_neighbour_is_doubtful(table_writer: Any, task: str, reason: str) -> None:
     tasks = ("a", "b", task)
@@ -259,7 +264,7 @@ def test_a_large_id_is_a_rotation_only_with_the_question_and_options_of_its_base
             "3148000",
         ]
         first, second = doubts_in(table_writer, path)
-        assert "the id 262148000 would be rotation 262 of 148000, whose question or options differ" in first
+        assert "the id 262148000 would be rotation 262 of 148000, but its question or options differ" in first
         assert "the id 3148000 would be rotation 3 of 148000" in second
         path.with_suffix(".yaml").write_text("columns: {id: index}\n")
         assert doubts_in(table_writer, path) == []

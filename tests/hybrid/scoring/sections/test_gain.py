@@ -68,7 +68,7 @@ def test_without_an_answered_call_or_with_an_unclear_part_no_part_is_the_source(
 
 def test_each_part_has_its_own_reason_to_be_unclear() -> None:
     claims = {("alone", "hybrid"): "rule", ("alone", "blank"): "answering", ("blank", "hybrid"): "uneven"}
-    rows: Any = SimpleNamespace(pair=lambda a, b: SimpleNamespace(claim=claims[a, b]))
+    rows: Any = SimpleNamespace(tested_pair=lambda a, b: SimpleNamespace(claim=claims[a, b]))
     group: Any = SimpleNamespace(alone="alone", blank="blank", hybrid="hybrid")
     reasons = {GAIN: NO_CLAIM["rule"], PRESENCE: NO_CLAIM["answering"], CONTENT: NO_CLAIM["uneven"]}
     assert unclear_parts(rows, group) == reasons
