@@ -52,8 +52,8 @@ class Case:
 
 
 PATH = """X = [0.50, 0.39, 0.32, 0.32, 0.39, 0.29]
-Y = [0.50, 0.42, 0.45, 0.31, 0.33, 0.39]
-T = [285, 269, 479, 340, 151, 212]"""
+Y = [0.50, 0.42, 0.45, 0.32, 0.33, 0.40]
+T = [285, 269, 479, 340, 212, 151]"""
 PLANS = ('{"part": "1, 3", "reason": "a guess"}', '{"keep": "3", "shift": "4"}', "Answer: (E)")
 CASES: Mapping[Kind, Case] = {
     Kind.CHOICE: Case("blink", "Relative_Depth", ("The finding speaks for (A).\nAnswer: (A)",), "depth"),
