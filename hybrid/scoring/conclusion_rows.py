@@ -642,8 +642,8 @@ def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
     """Return whether the difference over all questions has another sign than the pair's, or leads to another verdict.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ. A mean over tasks that
-    is significant by itself may rest on a few questions of a small task. That is another verdict only if the interval
-    over all questions excludes the mean, because a little less power is none.
+    is significant by itself may rest on a few questions of a small task. The verdict then differs only if the interval
+    over all questions excludes this mean; if it contains both 0 and the mean, only the power is lower.
     """
     value, low, high = (number or 0.0 for number in (pair.rows[0].value, over_all.low, over_all.high))
     differs = abs((over_all.value or 0.0) - value) > 1e-9

@@ -195,7 +195,7 @@ class Overlap:
 
     @cached_property
     def silent_share(self) -> list[Floats]:
-        """For each solver and question, the share of counting repetitions without an answer; 0 if not present."""
+        """For each solver and question: share, 0..1, of counting repetitions without an answer; 0 if not present."""
         shares = self._mean(lambda answers: (~answered(answers.answer)).astype(float))
         return [np.where(self.present, share, 0.0) for share in shares]
 
