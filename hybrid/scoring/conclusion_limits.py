@@ -90,16 +90,7 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # Name the differences that the other rule changes, except the differences from the model alone and from the
-    # specialists, which the first two sentences name.
-    pairs = [(group.hybrid, group.blank) for group in groups]
-    parts = [
-        sentence
-        for hybrid, other in pairs
-        if other is not None and (sentence := conclusion_rows.otherwise(other, hybrid))
-    ]
-    if parts:
-        yield OTHER_RULE.fill(counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
+    yield from _of_other_rule(conclusion_rows, groups)
     yield from _weights(solvers[0].metrics, conclusion_rows.found.headline)
     clusters = {score.id: score.cluster for solver in solvers for score in solver.scores if score.cluster}
     if shared := shared_pictures(clusters.values()):
@@ -109,6 +100,22 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     if any(is_imported(solver) or (solver.model or "").startswith("replay:") for solver in solvers):
         yield RECORDED.fill()
     yield from _power(conclusion_rows, groups)
+
+
+def _of_other_rule(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+    """Yield the differences that the other rule changes.
+
+    The differences from the model alone and from the specialists are left out, because the first two sentences name
+    them.
+    """
+    pairs = [(group.hybrid, group.blank) for group in groups]
+    parts = [
+        sentence
+        for hybrid, other in pairs
+        if other is not None and (sentence := conclusion_rows.otherwise(other, hybrid))
+    ]
+    if parts:
+        yield OTHER_RULE.fill(counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
 
 
 OTHER_MODEL = case(
