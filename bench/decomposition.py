@@ -179,7 +179,10 @@ def coverage(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a Markdown table for each model, then the range over the regular estimates of all models."""
     flags = options(__doc__, {"--simulations": 100, "--seed": 0}, arguments)
-    print(f"{flags.simulations:,} simulations a design, seed {flags.seed}, nominal 95 %; in brackets: not regular")
+    print(
+        f"{flags.simulations:,} simulations per design, seed {flags.seed}, nominal coverage 95 %; values in brackets "
+        f"are not regular: fewer than {ENOUGH} clusters are expected on one side"
+    )
     regular, others = [], []
     for title, model in MODELS.items():
         expected_values = truths(model)

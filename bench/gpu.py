@@ -310,7 +310,7 @@ def page(results: Mapping[str, Any]) -> str:
 def main(words: list[str] | None = None) -> None:
     """Measure one step, or print the tables."""
     flags = {"step": (*STEPS, "page"), "--json": ..., "--device": "cuda", "--tiny": False, "--compiled": False}
-    # `--seconds` is the time reserved for the tests. `--questions` is the number of questions of `busy`; 0 means 200,
+    # `--seconds` is the time limit of the tests. `--questions` is the number of questions of `busy`; 0 means 200,
     # or 3 with `--tiny`.
     flags |= {"--dtype": ("auto", "float32", "bfloat16", "float16"), "--seconds": 140.0, "--questions": 0}
     command = parser(__doc__, {**flags, "--network...": (None, *NETWORKS)})

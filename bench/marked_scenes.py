@@ -103,7 +103,7 @@ def _draw_scene(
 def scene_on(rng: np.random.Generator, photograph: Pixels) -> MarkedScene:
     """Draw points A and B on a photograph, in BLINK's colour and size and in a random font, and compress it as JPEG.
 
-    In half of the images, both points are on one row.
+    Both points are on one row with a probability of at least `SAME_ROW_SHARE`.
     """
     height, width = photograph.shape[:2]
     y, x = int(rng.integers(30, height - 12)), int(rng.integers(15, width // 2 - 20))

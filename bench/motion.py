@@ -47,7 +47,7 @@ class ViewPair:
 
 @dataclass(frozen=True)
 class Answer(Judged):
-    """The tool's answer: `right` is None if unsure; the error of the turn, and the degenerate geometry reported."""
+    """The tool's answer: whether it is right (None if unsure), the error of the turn, and the reported degeneracy."""
 
     turn_off_deg: float
     degeneracy: str | None

@@ -54,7 +54,7 @@ def measure(data: Path, model: str) -> tuple[Scored, ...]:
 
 
 def cell(scored: Scored, task: str | None) -> str:
-    """Format accuracy and interval of a task or of the mean: with unanswered questions as wrong, then as guesses.
+    """Format accuracy and interval of a task or of the mean over tasks: unanswered counted as wrong, then as guesses.
 
     There is no interval if nothing was answered, and no second number if both are the same.
     """

@@ -101,7 +101,7 @@ def main() -> None:
     flags = options(__doc__, {"report": Path, "--json": Path})
     browser = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
-        raise SystemExit("no chromium: apt install chromium, or name one in CHROMIUM")
+        raise SystemExit("no Chromium: apt install chromium, or set CHROMIUM to the path of one")
     rows = list(measure(flags.report, browser))
     largest = max((path for path in flags.report.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
     print(table(rows))

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # evalica 0.4.2
 #
-# Expected: of three models, one wins every comparison and one loses every comparison. `bradley_terry` and `newman` give
-# the winner the highest score, or say that no finite score exists.
+# Expected: if one of three models wins every comparison and another loses every comparison, `bradley_terry` and
+# `newman` give the winner the highest score, or say that no finite score exists.
 # Happens: `bradley_terry` gives all three models the same score, 1e-06, and `newman` gives it to the winner and the
 # loser, without a warning. As long as one model never loses, the order of the others is lost too. `elo`, `pagerank` and
 # `average_win_rate` of the same package keep the order.

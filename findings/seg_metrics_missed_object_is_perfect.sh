@@ -14,7 +14,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# Outside this clone, whose settings for uv leave matplotlib out
+# Run outside of this clone, because its settings for uv leave out matplotlib.
 cd "$dir"
 uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" seg-metrics==1.2.8 simpleitk==2.5.7 matplotlib==3.11.2

@@ -18,7 +18,7 @@
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# Outside this clone, whose settings for uv leave matplotlib out
+# Run outside of this clone, because its settings for uv leave out matplotlib.
 cd "$dir"
 uv venv --quiet --python 3.11 "$dir/env"
 uv pip install --quiet --python "$dir/env" uncertainty-toolbox==0.1.1 numpy==2.4.6 scikit-learn==1.9.1 scipy==1.17.1 \

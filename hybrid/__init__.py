@@ -10,6 +10,8 @@
     hybrid.table("runs/blink-1a2b3c4d5e").to_pandas()
     hybrid.runs("runs", sort="score")
 
+Each function except `tool`, `table` and `runs` does the same as the command of its name: it takes the options by name
+(`tool_output="blank"` is `--tool-output blank`) and returns what the command prints. `docs/python.md` has examples.
 Modules are imported when they are first needed, and each function also works where an event loop is already running, as
 in a notebook.
 """

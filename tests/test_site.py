@@ -275,7 +275,7 @@ def address(built: Path) -> Iterator[str]:
 def browser() -> Iterator[Any]:
     pytest.importorskip("playwright", reason="playwright is in the dependency group dev")
     if CHROMIUM is None:
-        pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
+        pytest.skip("no Chromium: apt install chromium, or set CHROMIUM to the path of one")
     from playwright.sync_api import sync_playwright
 
     # Closed after this file; otherwise its event loop would remain the running loop for later asyncio tests.

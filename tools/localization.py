@@ -300,7 +300,7 @@ RULES: Mapping[str, Rule] = {
         letter(),
         # The name of the object in the boxes, and their letters.
         lambda prompt: {"name": name, **drawn_labels(prompt)} if (name := boxed_thing(prompt.text)) else None,
-        ("no name", "the question names no thing in a box"),
+        ("no name", "the question names no object in a box"),
     )
 }
 

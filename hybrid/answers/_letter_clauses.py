@@ -13,8 +13,8 @@ from hybrid.answers._letter_reply import NOUN, LetterReply, group, label
 from hybrid.answers._letter_rules import Rules, only_letter
 from hybrid.answers.base import bare
 
-# Maximum length of a reply for these rules: in a longer reply, the meaning of a clause depends on the clauses around
-# it.
+# Maximum number of characters of a reply for these rules: in a longer reply, the meaning of a clause depends on the
+# clauses around it.
 TERSE: Final = 200
 
 _FOR: Final = r"(?:yes|true|correct|right|fits|✓|✔|✅)"

@@ -107,7 +107,7 @@ def _normalised(text: str) -> str:
     return _GAPS.sub("\n\n", text).strip(_EDGE)
 
 
-# Cached, because replies repeat the same options, letters and words.
+# Cached, because the same options, letters and words occur again and again.
 _remembered: Final = lru_cache(maxsize=4096)(_normalised)
 
 

@@ -1,4 +1,4 @@
-"""Parse a reply to a question that asks for a number with a fraction, a sign or an exponent; None if there is none.
+"""Parse a reply to a question that asks for a number with a fraction, a sign or an exponent; None if it has no number.
 
 Accepts digits, a decimal point, commas between groups of three, a sign, and e-notation. A percent sign and units after
 the number are ignored, because the question names the unit.

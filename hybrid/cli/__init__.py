@@ -247,7 +247,7 @@ def _line_of(error: OSError) -> str:
 
 
 def _skip_last_collection() -> None:
-    """Keep the interpreter from collecting all imported objects at exit: with LangGraph this takes 0.4 s of CPU.
+    """Keep the interpreter from collecting all imported objects at exit, which takes 0.4 s of CPU after LangGraph runs.
 
     With PyTorch this is not done: its bindings by nanobind report every object that is not collected as a leak.
     """

@@ -91,8 +91,8 @@ def serve(model: str, server_arg: tuple[str, ...]) -> int:
     from hybrid.running.process import Interrupted, until_signal
 
     if model.partition(":")[0] not in STARTED:
-        kinds = ", ".join(f"{kind}:" for kind in STARTED)
-        raise UsageError(f"{model}: hybrid only starts servers of {kinds}")
+        kinds = " or ".join(f"{kind}:" for kind in STARTED)
+        raise UsageError(f"{model}: hybrid can only start a server for a model whose name begins with {kinds}")
     server = server_for(command_of(model, pairs("--server-arg", server_arg)))
 
     async def keep_up() -> None:

@@ -74,15 +74,7 @@ def command(
     from hybrid.display.terminal import how_many
     from hybrid.stats import TYPICAL_DISCORDANT, Design, detectable_difference, sample_size
 
-    if bool(where) + bool(questions) + bool(tasks) > 1:
-        raise UsageError("give only one of these: RUN or DATA, --questions N, or --tasks N,N")
-    if bool(questions) if difference is not None else not (where or questions or tasks):
-        raise UsageError(
-            "give --difference D for the number of questions, or --questions N, --tasks, RUN or DATA for the "
-            "difference that they can detect"
-        )
-    if not all(task.isdecimal() and int(task) for task in tasks):
-        raise UsageError(f"--tasks {','.join(tasks)}: write a number of questions for each task, such as 120,60,20")
+    _check_inputs(where, difference, questions, tasks)
     design, measured = Design.of([int(task) for task in tasks] or [questions or cluster], cluster), None
     if where:
         design, measured = _of_run(where) if (where / "manifest.json").is_file() else (_of_data(where, benchmark), None)
@@ -103,6 +95,19 @@ def command(
         )
     )
     return 0
+
+
+def _check_inputs(where: Path | None, difference: float | None, questions: int | None, tasks: tuple[str, ...]) -> None:
+    """Raise `UsageError` unless the inputs say which questions there are, or which difference is to be found."""
+    if bool(where) + bool(questions) + bool(tasks) > 1:
+        raise UsageError("give only one of these: RUN or DATA, --questions N, or --tasks N,N")
+    if bool(questions) if difference is not None else not (where or questions or tasks):
+        raise UsageError(
+            "give --difference D for the number of questions, or --questions N, --tasks, RUN or DATA for the "
+            "difference that they can detect"
+        )
+    if not all(task.isdecimal() and int(task) for task in tasks):
+        raise UsageError(f"--tasks {','.join(tasks)}: write a number of questions for each task, such as 120,60,20")
 
 
 def _made_up(design: Design) -> Iterator[str]:

@@ -88,8 +88,8 @@ def command(limit: int, **options: Any) -> int:
         "overlays": True,
     }
     config = config_of(*resolve(given, environment=False))
-    # Earlier versions set no seed for the model and the CPU as the device of the tools. Keep both, so that their
-    # folders can be resumed.
+    # Earlier versions set no seed for the model, and ran the tools on the CPU. Keep both settings, so that runs in
+    # their folders can be resumed.
     config = replace(
         config,
         model_settings=replace(config.model_settings, seed=None),

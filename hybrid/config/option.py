@@ -114,7 +114,7 @@ def part(factory: Callable[[], T], *, identity: Identity, options: Mapping[str, 
     Args:
         factory: makes the default.
         identity: what the part contributes to the identity of a run.
-        options: for a group of options, those that replace its fields' own options; None to keep these.
+        options: for a group of options, those that replace its fields' own; None keeps the fields' own options.
     """
     return field(default_factory=factory, metadata={"option": options, "identity": identity})
 
@@ -252,7 +252,7 @@ def _walk(
         group: a dataclass.
         above: names of the fields that contain the group.
         defaults: the default value of the group in its container.
-        overrides: options that replace those of the group's fields in this container; None to keep these.
+        overrides: options that replace those of the group's fields in this container; None keeps the fields' own.
         group_identity: the mark of the field that contains the group.
     """
     hints = get_type_hints(group)

@@ -1,4 +1,4 @@
-"""The options of a run as one frozen value; each option states how it is set and if it is part of the identity.
+"""The options of a run as one frozen value; each states how it is set, and whether it is part of the run's identity.
 
     RunConfig("blink", data="sample", model="embedded", limits=Limits(turns=4))
 

@@ -115,9 +115,9 @@ class ImageStore:
         self.root = root
 
     def put(self, data: bytes, source: str) -> StoredImage:
-        """Store an image file. Anything but upright 8-bit RGB or grey is converted: a JPEG to JPEG, other files to PNG.
+        """Store an image file; all but upright opaque 8-bit RGB or grey is converted: a JPEG to JPEG, others to PNG.
 
-        `source` (question and column) names it in errors.
+        An animation and an AVIF file are converted, too. `source` (question and column) names the file in errors.
 
         Raises:
             DataError: the bytes do not decode as an image in a known format, or exceed `MAX_PIXELS`.

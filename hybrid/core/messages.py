@@ -77,7 +77,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableCall:
-    """A text that begins like a tool call but cannot be read as one, with its dialect and the error."""
+    """The start of a text that looks like a tool call but cannot be read as one, with its dialect and the error."""
 
     dialect: str
     written: str

@@ -144,7 +144,7 @@ class StoredImage:
         if not (is_valid and width * height <= MAX_PIXELS):
             raise ValueError(f"no image has {str(width)[:20]} x {str(height)[:20]} pixels")
         if self.media_type not in IMAGE_MEDIA_TYPES:
-            raise ValueError(f"{str(self.media_type)[:80]!r} is not an image type")
+            raise ValueError(f"{str(self.media_type)[:80]!r} is not a supported image media type")
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class ConversationRow:
     ask: int  # Number of the prompt within its question, from 0; each prompt is a separate conversation
     solver: str
     model: str
-    # From 0 to 1, where a missing answer counts as wrong; None if the metric does not tell right from wrong
+    # From 0 to 1, where a reply without a readable answer counts as wrong; None if the metric has no right and wrong
     score: float | None
     conversation: Conversation
 
@@ -99,7 +99,10 @@ class ImageFiles:
     file_names: dict[str, str] = field(default_factory=dict)
 
     def paths(self, conversation: Conversation) -> list[str]:
-        """Write the images; return paths from the folder's parent. Raises `LeftOut` if the store lacks an image."""
+        """Write the images; return each image's path, in order, relative to the folder's parent.
+
+        Raises `LeftOut` if the store lacks an image.
+        """
         for ref in images_of(conversation.messages):
             image = ref.image
             if image.sha256 in self.file_names:

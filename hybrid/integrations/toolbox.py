@@ -83,7 +83,7 @@ class Toolbox:
         path: str | Path | Sequence[str | Path] = (),
         in_run: bool = False,
     ) -> Toolbox:
-        """Return a toolbox of the selected tools; None selects all. Raises `UsageError` like `tools_of`.
+        """Return a toolbox of tools, given by name or as objects; None: all. Raises `UsageError` like `tools_of`.
 
         `path` names folders of further tools, as `--path` does.
         """

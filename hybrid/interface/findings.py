@@ -154,7 +154,7 @@ class RunnableTool:
         truth value is False: `[output for output in outputs if output]` omits failures.
 
         Args:
-            pictures: one picture per call; a list or tuple passes several pictures to one call.
+            pictures: one item per call: a picture, or a list or tuple of the pictures of that call.
             batch: number of pictures that a backend may take at a time; twice as many are in progress.
             progress: whether to show a bar on stderr if that is a terminal.
             backend: as in `run`.

@@ -54,7 +54,7 @@ def read_lines(path: Path, kind: Any) -> Iterator[Any]:
     """Yield every record of a JSON lines file. An incomplete last line, left by a crash, is skipped.
 
     Raises:
-        DataError: another line is not such a record.
+        DataError: a line other than an incomplete last one is not such a record.
     """
     if not path.exists():
         return

@@ -138,7 +138,7 @@ def _claimed(mark: PointMark | BoxMark, others: Sequence[PointMark | BoxMark]) -
 
 
 def _no_ring(field: RingField, outline: Outline) -> bool:
-    """Return whether an outline is not a ring, so that it may take a letter from the rings."""
+    """Return whether an outline may take a letter from the rings: it is neither small and faint nor a ring itself."""
     box = outline.box
     width, height = box.x1 - box.x0, box.y1 - box.y0
     # In a colourful picture, small faint outlines occur by chance.

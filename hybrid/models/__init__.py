@@ -59,8 +59,10 @@ def open_model(name: str, settings: ModelSettings, store: ImageStore, client: Ba
     if client is not None:
         return by_langchain(name, settings, store, client)
     if settings.server_args and word not in STARTED:
-        kinds = ", ".join(f"{kind}:" for kind in STARTED)
-        raise UsageError(f"--server-arg: hybrid starts a server only for {kinds}; {name} has none")
+        kinds = " or ".join(f"{kind}:" for kind in STARTED)
+        raise UsageError(
+            f"--server-arg does not apply to {name}: hybrid only starts a server for models that begin with {kinds}"
+        )
     if word not in names(OPENED):
         if reason := left_out(OPENED).get(word):
             raise UsageError(f"--model {name!r}: {reason}")

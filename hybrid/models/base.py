@@ -35,7 +35,7 @@ class PicturesRefused(Outage):
 
 @dataclass(frozen=True, slots=True)
 class CallKey:
-    """The identity of one model call. A solver never sees it; recordings and the seeds of models are looked up by it.
+    """The identity of one model call. A solver never sees it; recordings are found, and seeds computed, by it.
 
     `question` is the id with its variant (`val_Jigsaw_3#r1`), `ask` is the number of the prompt within the question,
     and `call` the number of the model call for this prompt, both from 0. `prompt_sha256` is

@@ -73,7 +73,7 @@ def named_at(text: str, mark: re.Match[str], form: str) -> str | None:
 def names_in_objects(text: str, *, is_text_protocol: bool) -> Iterator[tuple[int, str, str | None, bool]]:
     """Yield objects that may name a tool: position, name, an argument or None, and whether it is certainly a call.
 
-    If an argument is yielded, the object is a call only if the tool has this argument.
+    If an argument is yielded, an object that is not certainly a call counts only if the tool may have this argument.
 
     An object in the requested form is certainly a call. Under a key that is common in other objects too, a name counts
     only together with an argument.

@@ -71,7 +71,7 @@ class ChatRequest(Generic[Body]):
 
     call: CallKey
     body: Body
-    sha256: str  # Equal for equal requests; of each image, only the hash enters.
+    sha256: str  # A hash that is equal for equal requests; each image enters it by its own hash.
     images: tuple[SentImage, ...]
 
 
@@ -250,7 +250,9 @@ class Caller(Generic[Body]):
         """Return the reply and the number of requests that it took.
 
         A server that fails twice with a 500 that gives no reason is sent the request once without tools (`make_plain`).
-        If it answers that, the server works but could not parse the call that its model wrote. Raises as `chat`.
+        If it answers this last request, the server works but could not parse the call that its model wrote.
+
+        Raises as `chat`.
         """
         tries = _Tries(request, make_plain, UNCONFIRMED.get() & {image.name for image in request.images})
         while True:

@@ -387,9 +387,9 @@ class Circuit:
             self._close(False)
 
     def was_crowded(self, permit: Permit) -> bool:
-        """Return whether the limit of concurrent requests was lowered after this one was sent.
+        """Return whether the limit of concurrent requests was lowered after this request was sent.
 
-        Its 429 then does not count: the request was sent when too many others were in flight.
+        A 429 or 498 for this request then does not count: it was sent when too many others were in flight.
         """
         return permit.cuts != self._in_flight.cuts
 

@@ -98,7 +98,7 @@ def _origin(name: str, in_file: dict[str, str]) -> Origin:
 
 
 def _known_keys() -> Iterator[tuple[str, str]]:
-    """Yield each environment variable with a key, and the provider that reads it."""
+    """Yield the name of each variable that may contain a key, and the provider that reads it."""
     from hybrid.models.providers import PROVIDERS
 
     for provider in PROVIDERS.values():

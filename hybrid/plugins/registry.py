@@ -57,7 +57,7 @@ class _Outside:
 
     make: Callable[[], Describer] | None = None
     describer: Describer | None = None
-    # Identifies the current `described_by`, each of which creates a new object.
+    # A new object for each outermost `described_by` context, by which the current one is recognised.
     inside: object = None
     notes: frozenset[str] = frozenset()
 

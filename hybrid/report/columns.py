@@ -22,7 +22,7 @@ ANSWER_SHOWN = 120  # Characters of an answer that the list stores: usually a le
 OPEN = "open"  # The outcome of a question that a solver has not finished
 
 # Kinds of filter: "choice" is a menu of values; "any" a menu of the values of one solver, or of any; "search" the
-# search field; "flag" a checkbox.
+# search field; "flag" a checkbox; "none" no filter.
 Filter = Literal["choice", "any", "search", "flag", "none"]
 WORDS = "words"
 # Minimum length of a shared opening, and minimum number of texts that share it, for the list to omit it.

@@ -71,7 +71,7 @@ def mount(
         reason = (
             "folder not found"
             if benchmark.takes_images_root
-            else f"the data of {card.name} give the full paths of the images; leave the option out"
+            else f"{card.name} reads no images from another folder; leave the option out"
         )
         raise UsageError(f"--images-root {images_root}: {reason}")
     root = images_root and images_root.expanduser()
@@ -148,7 +148,7 @@ MAX_FOLDERS = 100
 
 
 def _rather(benchmark: Benchmark, source: Source) -> str:
-    """Return a hint if a folder lacks a benchmark's data: a subfolder with them, or the benchmark whose data it has."""
+    """Return a hint if a folder lacks a benchmark's data: a file or folder with the data, or a benchmark that fits."""
     if benchmark.accepts_file:
         # Look for tables in the folder and its subfolders, as in a custom data set.
         candidates = itertools.islice(itertools.chain(source.folder.iterdir(), source.folder.glob("*/*")), MAX_FOLDERS)

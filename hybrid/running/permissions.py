@@ -121,7 +121,7 @@ def origins(name: str) -> frozenset[str]:
 
 
 def shared(name: str, other: str) -> frozenset[str]:
-    """Return the common origins of two collections, each of which is also its own origin; empty if none is known."""
+    """Return the collections from which both take images; each counts as its own origin. Empty if none is known."""
     return origins(name) & origins(other)
 
 

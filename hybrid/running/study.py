@@ -30,8 +30,8 @@ def cells_of(depth: Depth, solver: str, style: str = "") -> tuple[PlannedRun, ..
     """Return the cells of a study of a hybrid solver, the main run first.
 
     Args:
-        depth: `quick` has four cells: the model alone, the model with tools, the model with only the format of calls,
-            and the specialists alone. `full` adds the cells without a loop, without pictures, and with shuffled,
+        depth: `quick` has four cells: `solver` with tools, the model alone, the specialists alone, and `solver` with
+            tools that return nothing. `full` adds the cells without a loop, without pictures, and with shuffled,
             perfect and paraphrased tool output. If tools made pictures, it also adds cells with tool output in one form
             and with one picture at a time.
         solver: the hybrid solver to study.

@@ -130,7 +130,7 @@ class AblationReport(Report):
         return self.against_full.comparison.headline or "headline metric"
 
     def tables(self) -> tuple[Table, ...]:
-        """Return the tables: first each run against all tools, with the conclusion; then single tools against none."""
+        """Return the tables: first those of `against_full`, with the conclusion; then those of `against_none`."""
         tables = [table for report in self.comparisons for table in headline_tables(report.comparison)]
         first = replace(tables[0], notes=(*self.conclusion(), *tables[0].notes))
         return (first, *tables[1:])

@@ -112,7 +112,7 @@ class Comparison:
 
     @cached_property
     def main_pairs(self) -> tuple[SolverPair, ...]:
-        """The most important pairs: each hybrid solver against its parts and controls; else all pairs."""
+        """The pairs that matter most: each hybrid solver against its parts and controls; all pairs if there is none."""
         name_sets = {
             frozenset((group.hybrid.solver, other.solver))
             for group in self.groups

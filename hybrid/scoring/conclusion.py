@@ -337,7 +337,7 @@ class _Conclusion:
         return f", mean of {count} repetitions" if count > 1 else ""
 
     def _next_to_specialists(self, specialist: Scored, hybrid: Scored, named: str) -> Sentence:
-        """Return the sentence on a lead over specialists, which counts only on the questions that specialists answer.
+        """Return the sentence on the questions that specialists answer; a lead over them counts only on these.
 
         `named` is the metric that the previous sentence names, so this one does not repeat it.
         """

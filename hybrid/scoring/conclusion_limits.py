@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from hybrid.core.image_clusters import shared_pictures
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.models.base import other_models
+from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import case
 from hybrid.scoring.conclusion_rows import (
     COUNTS,
     NAME_WIDTH,
     NAMED,
+    SUBSTITUTE,
     ConclusionRows,
     count_of,
     listed,
@@ -78,23 +80,17 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     yield from _predicted(solvers)
     if partial := partly_there(solvers[0]):
         yield PARTIAL.fill(parts=listed(partial))
-    if unanswered := _counts(repeated, _unanswered):
-        yield UNANSWERED.fill(each=", ".join(unanswered), counts=COUNTS[solvers[0].unanswered])
+    counted = _counted_ids(found, repeated)
+    if unanswered := _counts(repeated, lambda solver: _unanswered(solver, counted)):
+        judged = any(score.correct is not None for score in solvers[0].scores if score.id in counted)
+        words = COUNTS if judged else {**COUNTS, "wrong": SUBSTITUTE}
+        yield UNANSWERED.fill(each=", ".join(unanswered), counts=words[solvers[0].unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
-    # Name the differences that the other rule changes, except the differences from the model alone and from the
-    # specialists, which the first two sentences name.
-    pairs = [(group.hybrid, group.blank) for group in groups]
-    parts = [
-        sentence
-        for hybrid, other in pairs
-        if other is not None and (sentence := conclusion_rows.otherwise(other, hybrid))
-    ]
-    if parts:
-        yield OTHER_RULE.fill(counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
+    yield from _of_other_rule(conclusion_rows, groups)
     yield from _weights(solvers[0].metrics, conclusion_rows.found.headline)
     clusters = {score.id: score.cluster for solver in solvers for score in solver.scores if score.cluster}
     if shared := shared_pictures(clusters.values()):
@@ -104,6 +100,22 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     if any(is_imported(solver) or (solver.model or "").startswith("replay:") for solver in solvers):
         yield RECORDED.fill()
     yield from _power(conclusion_rows, groups)
+
+
+def _of_other_rule(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]) -> Iterator[str]:
+    """Yield the differences that the other rule changes.
+
+    The differences from the model alone and from the specialists are left out, because the first two sentences name
+    them.
+    """
+    pairs = [(group.hybrid, group.blank) for group in groups]
+    parts = [
+        sentence
+        for hybrid, other in pairs
+        if other is not None and (sentence := conclusion_rows.otherwise(other, hybrid))
+    ]
+    if parts:
+        yield OTHER_RULE.fill(counts=COUNTS[OTHER[conclusion_rows.found.rule]], parts=listed(parts))
 
 
 OTHER_MODEL = case(
@@ -136,9 +148,15 @@ def _counts(repeated: Mapping[str, Sequence[Scored]], count: Callable[[Scored], 
     return lines
 
 
-def _unanswered(solver: Scored) -> tuple[int, int]:
-    """Return how many of a solver's questions have no readable answer, and how many did not fail."""
-    present = [score for score in solver.scores if not score.outcome.failed]
+def _counted_ids(found: Comparison, names: Iterable[str]) -> frozenset[str]:
+    """Return the questions that the headline metric counts for some of these solvers."""
+    overlaps = (found.overlap(found.named(name)) for name in names)
+    return frozenset(str(name) for overlap in overlaps for name in overlap.ids[overlap.counted])
+
+
+def _unanswered(solver: Scored, counted: Collection[str]) -> tuple[int, int]:
+    """Return how many of a solver's counted questions have no readable answer, and how many did not fail."""
+    present = [score for score in solver.scores if not score.outcome.failed and score.id in counted]
     return sum(score.answer is None for score in present), len(present)
 
 

@@ -141,8 +141,8 @@ def _where_answered(rows: ConclusionRows, name: str) -> str:
     """
     solver = rows.found.named(name)
     overlap, count = rows.found.overlap(solver), len(rows.found.repetitions(solver))
-    number_answered = float((1 - overlap.silent_share[0])[overlap.present].sum())
-    if role(solver) != "specialist" or not 0 < number_answered < overlap.n:
+    number_answered, n = float((1 - overlap.silent_share[0])[overlap.counted].sum()), int(overlap.counted.sum())
+    if role(solver) != "specialist" or not 0 < number_answered < n:
         return ""
     part = overlap.with_answers()
     metrics, of_all_metrics = part.headline(rows.found.rule), overlap.headline(rows.found.rule)
@@ -150,7 +150,7 @@ def _where_answered(rows: ConclusionRows, name: str) -> str:
         return ""
     if metrics[0].n != part.kept.sum():
         return ""
-    of_all = f"{mean_count(number_answered, overlap.n)} of {how_many(overlap.n)}"
+    of_all = f"{mean_count(number_answered, n)} of {how_many(n)}"
     again = f" (mean of {count} repetitions)" if count > 1 else ""
     value = format_value(metrics[0].value)
     return f"{clipped(name, NAME_WIDTH)} answers {of_all}{again}, on these with {value}; over all, "

@@ -34,6 +34,8 @@ SECTIONS = ("metrics", "differences", "helped", "gain", "effects", "outcomes", "
 NAME_WIDTH = 30
 NAMED = 3  # Maximum number of solvers or tasks named in a list
 COUNTS: Mapping[UnansweredRule, str] = {"guess": "as a guess", "wrong": "as wrong"}
+# What questions that cannot be right or wrong (scanpaths) count by the rule `wrong`.
+SUBSTITUTE = "as the benchmark's substitute"
 
 # The result of a paired difference, or why it has none. It is also the second part of a case's id.
 State = Literal["more", "less", "open", "few", "silent", "failed", "waiting", "units", "apart", "absent"]
@@ -479,17 +481,17 @@ class ConclusionRows:
         answering = rows.get((ANSWERING, group))
         if answering is None or answering.low is None:
             return None
-        silent_a, silent_b = (float(share.sum()) for share in shared.silent_share)
+        shares = [share[shared.counted] for share in shared.silent_share]
         more = _is_of_more_answers(shared, answering.value or 0.0)
-        mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shared.silent_share)
+        mixed = any(bool(np.any((share > 0) & (share < 1))) for share in shares)
         both = rows.get(("difference", BOTH))
         in_every = mixed and shared.with_answers().n < shared.answered_by_all.sum()
-        some = bool(shared.answered_by_all.any())
+        some = bool(shared.answered_by_all[shared.counted].any())
         return AnswerSplit(
             answering,
             rows[BETTER, group],
             both=both,
-            unanswered=(silent_a, silent_b),
+            unanswered=(float(shares[0].sum()), float(shares[1].sum())),
             more_answered=more,
             mixed_repetitions=mixed,
             both_in_every=in_every,
@@ -602,7 +604,7 @@ def _is_of_more_answers(overlap: Overlap, answering: float) -> bool:
     question weighs as in the headline metric, times the share of pairs of repetitions in which only one solver answered
     it. If one of these questions is neither right nor wrong, only the numbers of questions decide.
     """
-    silent_a, silent_b = overlap.silent_share
+    silent_a, silent_b = (np.where(overlap.counted, share, 0.0) for share in overlap.silent_share)
     only_a, only_b = (1 - silent_a) * silent_b, silent_a * (1 - silent_b)
     if not overlap.kept[only_a + only_b > 0].all():
         return float(only_b.sum() - only_a.sum()) * answering > 0
@@ -642,8 +644,8 @@ def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
     """Return whether the difference over all questions has another sign than the pair's, or leads to another verdict.
 
     If all tasks have the same size, both differences are equal, and only their intervals differ. A mean over tasks that
-    is significant by itself may rest on a few questions of a small task. That is another verdict only if the interval
-    over all questions excludes the mean, because a little less power is none.
+    is significant by itself may rest on a few questions of a small task. The verdict then differs only if the interval
+    over all questions excludes this mean; if it contains both 0 and the mean, only the power is lower.
     """
     value, low, high = (number or 0.0 for number in (pair.rows[0].value, over_all.low, over_all.high))
     differs = abs((over_all.value or 0.0) - value) > 1e-9

@@ -81,7 +81,7 @@ def reply_ends(scored: Scored) -> Mapping[tuple[str, str], int]:
 
 
 def _count(scored: Scored) -> Counts:
-    """Return the counts of a solver's attempts; the file is counted again only if it changed on disk."""
+    """Return the counts of a solver's attempts, cached per open run until the file changes on disk."""
     assert scored.folder is not None  # noqa: S101 - both callers have checked that it is set
     path = scored.folder.path / attempts_of(scored.recorded)
     if not path.exists():

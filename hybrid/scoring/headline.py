@@ -39,7 +39,7 @@ from hybrid.log.folder import LOG, RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Sentence
-from hybrid.scoring.conclusion_rows import turned
+from hybrid.scoring.conclusion_rows import SUBSTITUTE, turned
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import AGAIN, model_of, own_command, role
 from hybrid.scoring.result import FRACTION, Result
@@ -100,11 +100,16 @@ def warnings(solvers: Sequence[Scored]) -> tuple[str, ...]:
 
 def rule_line(solvers: Sequence[Scored]) -> str:
     """Return the rule for unanswered questions; empty if every question has an answer."""
-    if all(score.answer is not None or score.outcome.failed for solver in solvers for score in solver.scores):
+    silent = [
+        score for solver in solvers for score in solver.scores if score.answer is None and not score.outcome.failed
+    ]
+    if not silent:
         return ""
     rule = solvers[0].unanswered
     other = OTHER[rule]
-    return f"Unanswered questions count {COUNTED[rule]} in every number here (--unanswered {other}: {COUNTED[other]})."
+    # A scanpath is neither right nor wrong; the benchmark scores a fixed path in its place.
+    words = COUNTED if any(score.correct is not None for score in silent) else {**COUNTED, "wrong": SUBSTITUTE}
+    return f"Unanswered questions count {words[rule]} in every number here (--unanswered {other}: {words[other]})."
 
 
 def rule_head(solvers: Sequence[Scored], form: str) -> str:
@@ -213,6 +218,7 @@ def _solvers(
         lines.append(tuple(line))
     notes = [WHERE_ANSWERED] if where_answered else []
     notes += _shared_note(differing.values(), values)
+    notes += _counted_note(comparison)
     return Table(title, tuple(columns), tuple(lines), (*notes, *(_means_note(comparison) if baseline else ())))
 
 
@@ -224,6 +230,13 @@ def _shared_note(differences: Iterable[Result], values: Mapping[str, Result]) ->
         if any(name in values and values[name].n != row.n for name in (row.a, row.b))
     ]
     return [f"{SHARED} ({', '.join(fewer)})."] if fewer else []
+
+
+def _counted_note(comparison: Comparison) -> list[str]:
+    """Return a note if the headline metric counts fewer questions than the column `answered`."""
+    overlaps = (comparison.overlap(solver) for solver in comparison.solvers)
+    fewer = [f"{overlap.counted.sum()} of {how_many(overlap.n)}" for overlap in overlaps if not overlap.all_counted]
+    return [f"{comparison.headline} counts {fewer[0]}; answered counts all."] if fewer else []
 
 
 def _means_note(comparison: Comparison, subject: str = "Differences") -> tuple[str, ...]:

@@ -216,7 +216,7 @@ def unread_replies(
 
 
 def readable_replies(attempts: Iterable[Attempt], without: Collection[str], count: int) -> tuple[UnreadReply, ...]:
-    """Return up to `count` parsed replies to other questions, always the same, spread evenly over the answers.
+    """Return up to `count` parsed replies to other questions, spread evenly over the answers, in a fixed order.
 
     The even spread gives a judge that always names the same answer a low agreement.
     """

@@ -195,7 +195,7 @@ class Overlap:
 
     @cached_property
     def silent_share(self) -> list[Floats]:
-        """For each solver and question, the share of counting repetitions without an answer; 0 if not present."""
+        """For each solver and question: share, 0..1, of counting repetitions without an answer; 0 if not present."""
         shares = self._mean(lambda answers: (~answered(answers.answer)).astype(float))
         return [np.where(self.present, share, 0.0) for share in shares]
 
@@ -209,6 +209,23 @@ class Overlap:
         """Marks the present questions that every solver answered in at least one counting repetition."""
         by_all: Flags = self.present & np.all([share < 1 for share in self.silent_share], 0)
         return by_all
+
+    @cached_property
+    def counted(self) -> Flags:
+        """Marks the present questions in tasks that the headline metric counts; all of them if it needs several tasks.
+
+        HVSBench's overall accuracy leaves out scanpaths, and MVP-Bench's mAcc counts yes/no questions only.
+        """
+        metrics = self.headline(self.rule)
+        if metrics is None or metrics[0].n == self.n:
+            return self.present
+        flags: Flags = self.present & np.isin(self.task.astype(str), self.tasks_by_metric().get(metrics[0].name, ()))
+        return flags if flags.any() else self.present
+
+    @property
+    def all_counted(self) -> bool:
+        """Whether the headline metric counts every present question."""
+        return bool(self.counted.sum() == self.n)
 
     def with_answers(self) -> Overlap:
         """Return the questions that every solver answered, without the repetitions that left a question unanswered.

@@ -1,4 +1,4 @@
-"""Checks that two solvers answered the same questions, so that they may be compared.
+"""Checks whether two solvers were asked the same questions, so that they may be compared.
 
 An id alone proves nothing: `val_Jigsaw_1` exists in BLINK val and among generated questions. Questions pair by id
 if both solvers were given the same data (its fingerprint in the manifest), or if everything known on both sides about

@@ -203,7 +203,7 @@ def _by_id(path: Path) -> dict[str, Row]:
 
 
 def _column(name: str | None, row: Row) -> str:
-    """Return the name of a column as used here: any case, with or without spaces around it, unless both are there.
+    """Return a column's name as used here: in lower case without outer spaces, unless another column has that name.
 
     Cells beyond the header have no name in CSV.
     """

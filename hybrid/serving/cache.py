@@ -157,7 +157,7 @@ def size(cache: FindingCache) -> Size:
 
 
 def prune(cache: FindingCache, older_than_days: float) -> int:
-    """Remove outputs older than `older_than_days`, with pictures of no other output; return the number of outputs."""
+    """Remove outputs older than `older_than_days`, and pictures that only these show; return the number of outputs."""
     limit = time.time() - older_than_days * DAY_S
     old_pictures = pictures(cache)
     old = [path for path in entries(cache) if path.stat().st_mtime < limit]

@@ -21,7 +21,7 @@ CHUNK = 1 << 16
 
 
 class ThreadChannel:
-    """One end of a channel, read by one thread and written by any thread. Reading raises `EOFError` at the end."""
+    """One end of a channel, read by one thread, written by any. Reading raises `EOFError` if the other side is gone."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock

@@ -52,7 +52,7 @@ class BackendIdentity:
     backend: BackendName
     version: str
     device: str
-    # Numeric precision of its networks, and whether they are compiled: `float32`, `tf32` or `bfloat16 compiled`.
+    # Numeric precision of its networks, and whether they are compiled, for example `float32` or `bfloat16 compiled`.
     precision: str = FLOAT32
 
 

@@ -189,7 +189,7 @@ def checked(evidence: Evidence, images: int, *, overlays: bool = True) -> Eviden
         evidence.text.encode()
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"the tool returned a text that is not valid Unicode: {error.reason} at {error.start}"
+            f"the tool returned a text that is not valid Unicode: {error.reason} (character {error.start + 1})"
         ) from error
     if not isinstance(evidence.data, Mapping) or not _has_plain_keys(evidence.data, MAX_DEPTH):
         raise ToolError(f"the tool returned data that is not a JSON object with string keys, at most {MAX_DEPTH} deep")

@@ -74,7 +74,7 @@ def _region(ref: ImageRef, by_name: Mapping[str, ImageRef], frame: CoordinateSys
         return ""
     box, width = ref.box, parent.image.width
     side = {(True, False): "left", (False, True): "right"}.get((box.x0 == 0, box.x1 == width))
-    # Whether the box is the left or right half of the parent image, over its full height.
+    # Whether the box has the full height and, within 1 px, half the width of the parent image; `side` tells which half.
     is_half = (box.y0, box.y1) == (0, parent.image.height) and abs(box.x1 - box.x0 - width / 2) <= 1
     if side is not None and is_half:
         x0, _, x1, _ = frame.say_box(box, parent)

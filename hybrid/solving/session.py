@@ -119,7 +119,7 @@ class Session:
         self.meter = Meter(resources.config.limits)
 
     async def ask(self, prompt: Prompt) -> Reply:
-        """Have the solver answer one prompt. Raises `Outage`; any other failure becomes the outcome of the reply."""
+        """Have the solver answer one prompt. Raises `Outage`; errors of `OUTCOME_OF_ERROR` become an outcome."""
         log, usage_before, config = Log(), self.meter.used, self._shared.config
         try:
             with rules_in_order(config.tools, config.objects.tools.values()):

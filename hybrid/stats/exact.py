@@ -1,4 +1,4 @@
-"""Exact tests that compare two solvers' right and wrong answers to the same questions by enumerating all tables.
+"""Exact tests that compare two solvers' right and wrong answers to the same single questions by enumerating all tables.
 
 unconditional(helped=5, harmed=0, questions=10)    # 0.027: over all tables of 10 questions
 mcnemar(helped=5, harmed=0)                        # 0.063: given that the two differ on 5

@@ -247,7 +247,7 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
 
 
 def measured_design(a: Metric, b: Metric) -> tuple[Design, float]:
-    """Return the questions that two solvers answered, and the share on which their answers differ (cluster means)."""
+    """Return the questions that two solvers answered, and the share on which they differ, from cluster means."""
     rows_a, rows_b = paired_rows(a, b)
     size = rows_a.denominator
     valid = size > 0

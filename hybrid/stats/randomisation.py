@@ -107,7 +107,7 @@ def swapped(rows_a: Rows, rows_b: Rows, combination: Combine, draws: int = 9_999
         # A value that a rearrangement leaves undefined counts as extreme, which can only increase p.
         as_far += int((~(np.abs(values[1] - values[0]) < far)).sum())
     count = 2**clusters if exact else draws
-    # The observed arrangement is not one of the draws, but counts as well: hence the added 1.
+    # The observed arrangement counts in addition to the draws: hence the added 1.
     p_value = as_far / count if exact else (as_far + 1) / (count + 1)
     return Randomisation(
         value_b - value_a, p_value, rearrangements=count, as_far=as_far, exact=exact, clusters=clusters

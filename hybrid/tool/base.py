@@ -380,7 +380,7 @@ class Tool(_Tuples):
 
     @property
     def looked_into(self) -> bool:
-        """Return whether weights must pass known answers before their first use."""
+        """Return whether weights must pass known answers before their first use with this `HYBRID_HOME`."""
         return bool(self.checks)
 
     def parse(self, args: Mapping[str, Json]) -> Args:

@@ -118,16 +118,17 @@ def plain_json(value: Any) -> Any:
 
 
 def schema_of(annotation: Any) -> dict[str, Json]:
-    """JSON schema of a class of `ToolOutput`, of a pydantic model, of a `TypedDict` or of a dataclass.
+    """JSON schema of a subclass of `ToolOutput`, of a pydantic model, of a `TypedDict` or of a dataclass.
 
     Raises:
-        TypeError: the class names no values.
+        TypeError: the class declares no fields.
     """
     if isinstance(annotation, type) and issubclass(annotation, ToolOutput):
         schema = annotation.schema()
         if schema is None:
             raise TypeError(
-                f"{annotation.__name__} declares no values: write them as NAME: TYPE in a class of ToolOutput"
+                f"{annotation.__name__} declares no fields: return a subclass of ToolOutput with fields, each written "
+                "as NAME: TYPE"
             )
         return schema
     from pydantic import TypeAdapter

@@ -214,7 +214,7 @@ class OneCall:
 
 
 def letter(key: str = "best") -> Reading:
-    """Return a reading: it finds the letter under a key of the output in choices such as "Point B" or "B is closer"."""
+    """Return a reading whose pattern matches the letter under `key` in choices such as "Point B" or "B is closer"."""
 
     def reading(finding: Finding, prompt: Prompt) -> str | None:
         label = finding.data.get(key)

@@ -70,7 +70,10 @@ def question(solver: str, id_: str, task: str) -> SpanFacts:
 
 
 def attempted(attempt: Attempt) -> SpanFacts:
-    """Return the attributes at the end of a question's span: the outcome, as an error unless the solver replied."""
+    """Return the attributes at the end of a question's span.
+
+    They have the outcome, which is also the `error` unless the solver replied.
+    """
     if not attempt.exchanges:
         return SpanFacts({})
     outcome = attempt.exchanges[-1].reply.outcome

@@ -42,7 +42,7 @@ def test_pictures_are_small_and_wide_enough_to_be_read() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium, or set CHROMIUM to the path of one")
 def test_the_command_makes_them(tmp_path: Path) -> None:
     pytest.importorskip("playwright")
     built = pictures.make_pictures(tmp_path, None)
@@ -52,7 +52,7 @@ def test_the_command_makes_them(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium, or set CHROMIUM to the path of one")
 def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_data: Path) -> None:
     pytest.importorskip("playwright")
     pictures.of_recorded(tmp_path, tmp_path, shared_data)

@@ -2,8 +2,8 @@
 
 The networks are DINOv2 (Oquab et al. 2024), also with registers, and DINOv3 (Siméoni et al. 2025), through
 transformers. The image is resized but never cropped, so every point keeps its relative position.
-`tools/semantic_correspondence/models.py` has the features of Stable Diffusion and `FeatureModel`, the type of both:
-`feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
+`tools/semantic_correspondence/models.py` has the features of Stable Diffusion, and `FeatureModel`, the type of both
+families: `feature_map(tool, prepared, model.predict([prepared])[0])` with `prepared = model.prepare(pixels)`.
 """
 
 from __future__ import annotations

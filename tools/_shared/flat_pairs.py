@@ -102,7 +102,10 @@ def agreeing(evidence: Evidence) -> str | None:
 
 
 def _camera(side: int, size: Size, turn_deg: float, scale: float, shift: Array) -> Array:
-    """Return the similarity (3, 3) from a square scene to an image; `shift` moves it, as a share of the image."""
+    """Return the similarity (3, 3) from a square scene to an image.
+
+    `shift` moves the scene's centre away from the image's, as shares of width and height.
+    """
     import cv2
 
     matrix = np.eye(3)

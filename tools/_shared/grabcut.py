@@ -18,7 +18,10 @@ EDGE_PX = 2
 
 
 def cut(pixels: Pixels, seeds: npt.NDArray[np.uint8]) -> Mask:
-    """Run GrabCut from `seeds` (H, W) with OpenCV's four values; without any object or background, return the seeds."""
+    """Run GrabCut from `seeds` (H, W) with OpenCV's four values.
+
+    Without any object or any background, return the mask of the object's seeds.
+    """
     import cv2
 
     foreground = np.isin(seeds, (cv2.GC_FGD, cv2.GC_PR_FGD))

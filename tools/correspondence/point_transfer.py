@@ -68,7 +68,7 @@ class Transfer(NamedTuple):
 
 
 def transfers(point: Place, matches: Matches, sizes: Sizes) -> list[Transfer]:
-    """Return transfers of a point of image 1 to image 2, most credible map first; empty if the matches are too few.
+    """Return transfers of a point of image 1 to image 2, more credible map first; empty if the matches give no map.
 
     `point` and `matches` are in pixels of images of `sizes`, (height, width) each.
     """

@@ -35,8 +35,8 @@ from tools.detection.rules import RULES, DetectedBox, ThingName
 
 # Highest confidence in a count: no detector of this kind has been measured for this tool.
 MAX_CERTAINTY = 0.9
-# How much the doubt about a candidate, which is 1 at the threshold, lowers the confidence in the counts; an assumption,
-# not measured.
+# The confidence in the counts is multiplied by exp(-DOUBT * d), where d sums the doubts about candidates (1 for a score
+# at the threshold); an assumption, not measured.
 DOUBT = 0.35
 LISTED_NAMES = 5
 # Numbers of boxes per name to try, in this order, until the text fits.

@@ -49,7 +49,7 @@ async def counting(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | None:
     """Choose the option that states the number of detected objects; abstain if none does."""
     name = counted_thing(prompt.text)
     if name is None:
-        raise Abstained("no name", "the question names no thing to count")
+        raise Abstained("no name", "the question names no object to count")
     finding = await ctx.tool("detection", image_names(prompt), {"names": [name]})
     return choose(counted_choice(prompt, finding, name), "detection", finding, on_card=True)
 
@@ -84,7 +84,7 @@ async def all_seen(prompt: Prompt, ctx: RuleContext) -> tuple[bool, Finding]:
     question = asked_question(prompt.text)
     missing = set(named_things(question)[:MAX_NAMES]) if question else set()
     if not missing:
-        raise Abstained("no name", "the question names no thing to look for")
+        raise Abstained("no name", "the question names no object to look for")
     finding: Finding | None = None
     for image in prompt.images:
         finding = await ctx.tool("detection", [image.name], {"names": sorted(missing)})

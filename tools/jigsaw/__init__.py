@@ -99,9 +99,9 @@ DARK_FRACTION = 0.98
 # Margin at which the confidence in a unanimous vote has gained 63 % of its range; set on generated puzzles
 # (`bench/jigsaw.py`).
 MARGIN_SCALE = 0.06
-# Factor on how far the confidence rises if one of the three costs prefers another candidate.
+# If one of the three costs prefers another candidate, the confidence rises only by this share of the full rise.
 SPLIT_VOTE = 0.75
-# Minimum confidence of the vote that needs no second opinion. On all 75 val items, trimmed or not, the vote's
+# Confidence of the vote from which no second opinion is needed. On all 75 val items, trimmed or not, the vote's
 # confidence is above 0.97.
 DECIDED = 0.8
 

@@ -50,7 +50,7 @@ class View(NamedTuple):
 AS_IS = View(1.0)
 SMALL = View(2.0, read=small_letters)
 # Scaling and recompression leave grey near a letter, and a gamma below 1 brightens its box: these views map grey levels
-# up to 50 to black.
+# up to 50 (the last one up to 60) to black.
 VIEWS = (View(1.0, (50, 255)), *(View(scale, (50, 255)) for scale in (0.71, 0.5, 0.35, 0.25)), View(2.0, (60, 220)))
 
 

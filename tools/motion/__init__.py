@@ -51,7 +51,8 @@ TURN_ONLY = 1.5
 SIDEWAYS = 0.1
 # Minimum share of the motion along an axis at which its direction is reported if left or right is unsure.
 MAINLY = 0.5
-# Highest confidence: many inliers off a plane, a sideways motion and a consistent rotation. Set on generated orbits.
+# Highest confidence, for many inliers off a plane, a sideways motion and a consistent rotation. Set on generated
+# orbits.
 MAX_CERTAINTY = 0.97
 # Highest confidence if the camera turned to the side to which it moved: on an orbit it turns the other way.
 DISAGREE = 0.75

@@ -233,7 +233,7 @@ def spots_of(request: Request[ReflectanceArgs]) -> list[Spot]:
 
 
 def clean_image(request: Request[ReflectanceArgs]) -> Pixels:
-    """Return the image without drawn marks, shrunk to at most 480 px, the size for which the constants were set."""
+    """Return the image without drawn marks, its long side at most 480 px, for which the constants were set."""
     return unmarked(request.images[0], request.needs.get("markers", ()), WORK_PX)
 
 

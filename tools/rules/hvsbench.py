@@ -31,7 +31,7 @@ async def rank_of_name(prompt: Prompt, ctx: RuleContext) -> SpecialistAnswer | N
     """Q7: return the rank of the named object, which detection finds first."""
     name = ranked_thing(prompt.text)
     if name is None:
-        raise Abstained("no name", "the question names no thing to rank")
+        raise Abstained("no name", "the question names no object whose rank is asked for")
     (box,) = await _detected(prompt, ctx, [name])
     return await nearest_rank(prompt, ctx, box)
 
@@ -57,7 +57,7 @@ def ranked_thing(text: str) -> str | None:
 async def _detected(prompt: Prompt, ctx: RuleContext, names: Sequence[str]) -> list[Box]:
     """Return the best box of each name, in order. Raises `Abstained` if one is not found."""
     if not names or not all(names):
-        raise Abstained("no name", "a choice names no thing")
+        raise Abstained("no name", "a choice names no object")
     finding = await ctx.tool("detection", [image_names(prompt)[0]], {"names": list(names)})
     boxes: dict[str, tuple[float, Box]] = {}
     for row in rows_of(finding, "boxes"):

@@ -33,7 +33,8 @@ MIN_PIECE = 0.2
 # Largest share of the image for an object's box if a higher threshold makes the box smaller: a box of the full image
 # carries no information.
 MAX_BOX = 0.7
-# Number of thresholds for splitting an object, from the one that found it up to its highest value.
+# Number of equal steps from a threshold up to the highest value. Where one step ends and the next begins, a threshold
+# is tried.
 STEPS = 8
 # An object is part of another one if at least this share of its box is inside the box of the other.
 WITHIN = 0.7

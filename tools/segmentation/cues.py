@@ -46,8 +46,8 @@ MIN_LIKELY = 0.4
 GOES_ON = 0.75
 # Parts of the mask below this fraction of the largest are specks.
 MIN_SHARE = 0.1
-# Radius around a point, as a share of the long side, within which pixels are certainly object. A mask of hardly more
-# than these pixels is discarded.
+# Radius of the disc around a point within which pixels are certainly object, as a share of the long side. A mask of at
+# most twice the area of the squares around the discs is discarded.
 DOT = 0.006
 # Largest L*a*b* distance from the median colour at which a pixel still has that colour.
 ONE_COLOUR = 8.0

@@ -34,5 +34,5 @@ def hits(seen: Collection[int], clues: Collection[int]) -> int:
 
 
 def hits_as_printed(seen: Collection[int], clues: Collection[int]) -> int:
-    """Return the number of shown views with clues, but count shown views from 0, as the paper does in Table 13."""
+    """Return the number of shown views with clues, counting shown views from 0, as for shifting in Table 13."""
     return len({number - 1 for number in seen} & set(clues))

@@ -156,7 +156,7 @@ class Follower:
         self._stop(self.over)
 
     async def _create(self, batch: LoggedBatch, path: Path | None) -> LoggedBatch:
-        """Submit the batch and return it with its id; if the provider rejects it, fail its requests.
+        """Submit the batch and return it with its id; if the provider rejects it, fail its requests and return no id.
 
         `path` is the file with the batch's requests. It is None for a batch of an earlier command; such a batch may not
         exist, although its file was uploaded.

@@ -273,7 +273,7 @@ def _reasons(choice: Mapping[str, Any], body: Mapping[str, Any] = MappingProxyTy
         if isinstance(reason := holder.get("stop_reason"), str) and reason in TABLE["anthropic"]:
             yield reason
     if isinstance(about := choice.get("meta_info"), dict):
-        # SGLang repeats its finish reason here.
+        # SGLang's own field for its finish reason.
         yield about.get("finish_reason")
 
 

@@ -1,6 +1,6 @@
 """The API variant that a server accepts, learnt from its error messages, once per run.
 
-    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None if unrelated
+    terms = learn_terms(name, PLAIN, error, ["seed"], (), settings)    # for later requests; None: nothing to change
 
 Only changes that keep the meaning are automatic: the older name of an option, or omitting an optional option. A
 change that would affect results raises an error that names the option which allows it.

@@ -166,7 +166,7 @@ def readable(data: bytes) -> dict[str, Any]:
         raise StatusError(status if isinstance(status, int) and status >= 400 else SERVER_ERROR, {"error": error})
     message = body.get("message")
     if not isinstance(message, dict) or not isinstance(message.get("content"), str | None):
-        raise UnreadableReplyError(f"the reply contains no message: {_start(data)}")
+        raise UnreadableReplyError(f"the reply contains no message with text content: {_start(data)}")
     if not body.get("done"):
         raise UnreadableReplyError("the reply broke off before it was complete")
     if not (message.get("content") or message.get("tool_calls") or body.get("done_reason")):

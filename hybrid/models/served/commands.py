@@ -34,7 +34,7 @@ class ServerKind:
 
     word: str
     title: str
-    # The program, and the environment variable with the path of another program.
+    # The program, and the environment variable that names another program (a path, or a name on the PATH).
     program: str
     variable: str
     install: str

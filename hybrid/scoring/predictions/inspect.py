@@ -28,7 +28,7 @@ MAX_ENTRIES = 1_000_000
 
 
 def read(path: Path) -> Recognised | None:
-    """Return the first epoch of every sample; None if it is no Inspect log. Raises `DataError` for a broken log."""
+    """Return the first epoch of every sample; None if `path` is no Inspect log. Raises `DataError` for a broken log."""
     if not path.is_file():
         return None
     if path.suffix.lower() == ".eval":

@@ -98,13 +98,18 @@ def _with_note(joined: Joined) -> Joined:
 def _recorded(paths: Sequence[Path], benchmark: Benchmark) -> tuple[tuple[Question, Prediction], ...] | None:
     """Return the questions and predictions of one model in the benchmark's own layout; None for other layouts."""
     by_id: dict[str, tuple[Question, Prediction]] = {}
+    first_paths: dict[str, Path] = {}
     for path in paths:
         pairs = benchmark.predictions(path)
         if pairs is None:
             return None
         for question, prediction in pairs:
             if by_id.setdefault(question.id, (question, prediction))[1] != prediction:
-                raise DataError(f"{path}: question {question.id} has a different reply in {paths[0]}")
+                first_path = first_paths[question.id]
+                if first_path == path:
+                    raise DataError(f"{path}: question {question.id} has two different replies")
+                raise DataError(f"{path}: question {question.id} has a different reply in {first_path}")
+            first_paths.setdefault(question.id, path)
     return tuple(by_id.values())
 
 

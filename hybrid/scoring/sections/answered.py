@@ -16,7 +16,8 @@ values: -1 to 1
   docs/statistics.md; paired by question, resampled by cluster]
 - value <a|b> (0 to 1) = the headline metric over the questions of the row
 - right <a|b> (0 to n, in questions) = right answers
-- unanswered <a|b> (0 to n, in questions) = questions that the solver left unanswered in at least one repetition
+- unanswered <a|b> (0 to n, in questions) = questions of the headline metric that the solver left unanswered in at
+  least one repetition
 
 A solver that leaves more questions unanswered loses on these, however well it sees. With the scores v of two solvers,
 
@@ -127,16 +128,17 @@ def _row_of(part: Overlap, quantity: str, metrics: Sequence[Metric], group: str)
 def _split_rows(overlap: Overlap, group: str = "") -> Iterator[Result]:
     """Yield the two parts of the difference, if either solver left a question unanswered."""
     metrics = overlap.headline(overlap.rule)
-    parts = overlap.split_by_answering(overlap.rule) if metrics and np.any(overlap.unanswered) else None
+    unanswered = [solver & overlap.counted for solver in overlap.unanswered]
+    parts = overlap.split_by_answering(overlap.rule) if metrics and np.any(unanswered) else None
     if metrics is None or parts is None:
         return
     row = _row_of(overlap, ANSWERING, metrics, group)
     untested = overlap.untested(metrics)
     for quantity, (a, b) in zip((BETTER, ANSWERING), parts, strict=True):
         yield contrasted(replace(row, quantity=quantity), a, b, untested)[0]
-    for side, solver in zip("ab", overlap.unanswered, strict=True):
-        ids = tuple(overlap.ids[solver])
-        count_row = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=overlap.n, none="", ids=ids)
+    for side, solver in zip("ab", unanswered, strict=True):
+        ids, n = tuple(overlap.ids[solver]), int(overlap.counted.sum())
+        count_row = replace(row, quantity=f"unanswered {side}", unit=QUESTIONS, n=n, none="", ids=ids)
         yield replace(count_row, value=float(len(ids)))
 
 

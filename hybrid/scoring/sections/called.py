@@ -107,7 +107,7 @@ def _calibration(part: Part, calls: Floats, claimed: Mapping[str, float]) -> Ite
 
 
 def confidences(specialist: Scored) -> dict[str, float]:
-    """Return by question the confidence of the specialists' last answer; questions without one are missing."""
+    """Return by question the confidence of the specialists' last answer; questions without a usable one are missing."""
     if specialist.folder is None:
         return {}
     recorded = specialist.folder.recorded(specialist.recorded)

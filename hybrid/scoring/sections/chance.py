@@ -164,7 +164,7 @@ def _by_metric(
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
-    """Say which solvers are above a guess by the headline metric, and which are not shown to differ from a guess."""
+    """Say which solvers are above a guess by the headline metric, and which are not significantly above it."""
     above_rows = [
         row for row in section_rows if row.quantity == ABOVE and not row.group and row.metric == comparison.headline
     ]

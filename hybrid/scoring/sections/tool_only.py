@@ -95,7 +95,9 @@ def _only(column: Floats, others: Sequence[Floats], *, solved: bool) -> Floats:
 
 
 def _luck(right: Sequence[Floats], repeats: Sequence[int], *, drawn_once: bool, solved: bool) -> float | None:
-    """Return how many questions one more run without tools is expected to newly solve or, unless `solved`, miss.
+    """Return how many questions one more run without tools would be expected to change by chance.
+
+    With `solved`, these are questions that only this run solves; otherwise questions that it misses and another solves.
 
     With several runs of one setting, the number is counted: each repetition is compared with all other settings, and
     the counts are averaged. With one run at a temperature above 0 it is an upper bound: a question that is right with

@@ -51,5 +51,5 @@ def test_coordinates_are_kept_inside_of_the_image() -> None:
 def test_a_path_without_a_fixation_has_no_distance() -> None:
     empty = Scanpath((), (), ())
     for pair in ((empty, path((0, 0))), (path((0, 0)), empty)):
-        with pytest.raises(ValueError, match="without a fixation"):
+        with pytest.raises(ValueError, match="without fixations"):
             path_distance(*pair)

@@ -72,7 +72,7 @@ def test_a_call_may_take_several_pictures() -> None:
 def test_wrong_arguments_are_refused_before_a_picture_is_read() -> None:
     with pytest.raises(ToolError, match="least"):
         hybrid.tool(light).map([grey(1)], least="much")
-    with pytest.raises(UsageError, match="batch=0: at least 1"):
+    with pytest.raises(UsageError, match="batch=0: must be at least 1"):
         hybrid.tool(light).map([grey(1)], batch=0)
     with pytest.raises(UsageError, match="weights=DIR: light has no learned backend"):
         hybrid.tool(light).run(grey(1), weights="DIR")

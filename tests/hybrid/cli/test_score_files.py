@@ -63,4 +63,8 @@ def test_files_that_contradict_each_other_are_refused(command: Command, data: Pa
     with (folder / "mcq_m.jsonl").open("a") as file:
         file.write("".join(f"{json.dumps(row)}\n" for row in mixed))
     words = (folder / "m.jsonl", folder / "mcq_m.jsonl", "--benchmark", "mvp_bench", "--data", data)
-    assert "has a different reply in" in command("score", *words, code=2).err
+    assert f"has a different reply in {folder / 'm.jsonl'}" in command("score", *words, code=2).err
+    # The message names the file of the first reply, which need not be the first file.
+    (tmp_path / "m.jsonl").write_text(f"{json.dumps(rows[1])}\n")
+    error = command("score", tmp_path / "m.jsonl", *words, code=2).err
+    assert f"has a different reply in {folder / 'm.jsonl'}" in error

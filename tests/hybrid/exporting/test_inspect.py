@@ -239,7 +239,7 @@ def test_what_cannot_be_written_is_one_line(traced: Path, tmp_path: Path, monkey
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium, or set CHROMIUM to the path of one")
 def test_the_viewer_shows_a_sample(traced: Path, tmp_path: Path, servers: Any) -> None:
     pytest.importorskip("playwright", reason="playwright is in the dependency group dev")
     from playwright.sync_api import expect, sync_playwright

@@ -102,7 +102,7 @@ async def check_session(session: ClientSession, folder: Path) -> None:
         result = await session.call_tool("crop", {"images": [image]})
         assert result.isError
         assert isinstance(result.content[0], protocol.TextContent)
-        assert "there is no image" in result.content[0].text
+        assert "the allowed folder has no image" in result.content[0].text
 
 
 @pytest.mark.system
@@ -137,7 +137,7 @@ async def test_agents_of_langchain_get_pictures_as_image_blocks(web: Served, fol
     assert message.artifact["structured_content"] == expected.as_json()
     refused = await crop.ainvoke({**call, "args": {"images": ["absent.png"]}})
     assert refused.status == "error"
-    assert "there is no image 'absent.png'" in str(refused.content)
+    assert "the allowed folder has no image 'absent.png'" in str(refused.content)
 
 
 NOISY = """

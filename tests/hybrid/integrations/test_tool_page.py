@@ -175,7 +175,7 @@ def test_several_pictures_and_names_that_a_shell_would_read() -> None:
     assert json.loads(same["MCP"])["arguments"]["images"] == ["a b.png", "c.png"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt install chromium, or name one in CHROMIUM")
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt install chromium, or set CHROMIUM to the path of one")
 def test_in_a_browser_a_picture_is_sent_an_argument_set_and_a_new_file_called(tmp_path: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the dependency group dev")
     expect = playwright.expect

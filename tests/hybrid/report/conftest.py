@@ -23,7 +23,7 @@ CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 def browser() -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is in the dependency group dev")
     if CHROMIUM is None:
-        pytest.skip("no chromium: apt install chromium, or name one in CHROMIUM")
+        pytest.skip("no Chromium: apt install chromium, or set CHROMIUM to the path of one")
     playwright.expect.set_options(timeout=HANGS_MS)
     # Playwright is closed after each test file; otherwise its event loop would remain the running loop for later
     # asyncio tests.

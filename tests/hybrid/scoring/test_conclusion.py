@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid.core.types import Cell, Fault, Metric, Question, Reply, Usage
+from hybrid.core.types import Cell, Fault, Kind, Metric, Outcome, Question, Reply, Usage
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
@@ -29,6 +29,7 @@ from hybrid.scoring.sections import noninferior, results
 from tests.hybrid.scoring.solvers import letters, on_mvp, solver
 from tests.synthetic_runs import answering
 
+PAIR = ("mllm", "controller")
 R, W, A, F = ("r" * 40, "w" * 40, "a" * 40, "f" * 40)
 
 
@@ -504,6 +505,39 @@ def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, t
     assert pair.rows[0].value == 0.25
     assert comparison.overlap(pair.a, pair.b).accuracy("wrong")[0].value == 0.75
     assert pair.over_all is None
+
+
+def test_unanswered_questions_are_counted_where_the_metric_counts(synthetic_runs: Any, tmp_path: Path) -> None:
+    """MVP-Bench's mAcc counts yes/no questions: every sentence counts unanswered questions only among these."""
+    yes_no = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](20))
+    groups = {"level": "low", "image": "both", "pair": "0", "question": "x"}
+    asked = {"task": "single", "kind": Kind.CHOICE, "choices": ("one", "other"), "target": "A", "groups": groups}
+    single = [replace(question, id=f"1000{question.id}", **asked) for question in yes_no]
+
+    def answer(question: Question) -> Reply:
+        return Reply(f"Answer: {question.target}")
+
+    def half(question: Question) -> Reply:
+        return answer(question) if question.task == "yes_no" and int(question.groups["pair"]) < 10 else Reply("Hm.")
+
+    def silent(question: Question) -> Reply:
+        return half(question) if question.task == "yes_no" else Reply("", Outcome.ABSTAINED)
+
+    solvers = {"controller": answer, "mllm": half, "specialist": silent}
+    run = synthetic_runs.write_run(tmp_path / "run", "mvp_bench", [*yes_no, *single], solvers)
+    comparison = compare(compare_paths([run.path]).solvers)
+    text = {sentence.id.partition(".")[0]: sentence.text for sentence in conclusion(comparison)}
+    assert "as mllm leaves 40 unanswered, controller 0" in text["gain"]
+    assert "unanswered questions count as wrong: mllm 40 of 80" in text["limits"]
+    counts = {row.quantity: (row.value, row.n) for row in ConclusionRows(comparison).between("answered", PAIR)}
+    assert counts["unanswered a"] == (40, 80)
+    assert headline_tables(comparison)[0].notes[-1] == "mAcc counts 80 of 160 questions; answered counts all."
+    # Only questions that the metric does not count are left unanswered: the difference has no parts.
+    only = {"controller": answer, "mllm": lambda question: answer(question) if question in yes_no else Reply("Hm.")}
+    run = synthetic_runs.write_run(tmp_path / "only", "mvp_bench", [*yes_no, *single], only)
+    comparison = compare(compare_paths([run.path]).solvers)
+    assert not ConclusionRows(comparison).between("answered", PAIR)
+    assert "unanswered" not in conclusion(comparison)[-1].text
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:

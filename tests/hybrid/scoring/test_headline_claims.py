@@ -551,6 +551,7 @@ class TwoTasks:
     rule: str = "wrong"
     task: np.ndarray = field(default_factory=lambda: np.array(["large"] * 10 + ["small"] * 2, object))
     credit: np.ndarray = field(default_factory=lambda: np.zeros(12))
+    counted: np.ndarray = field(default_factory=lambda: np.ones(12, bool))
 
     def __len__(self) -> int:
         return 12

@@ -21,6 +21,7 @@ from hybrid.scoring.conclusion_rows import (
     turned,
     why_no_interval,
 )
+from hybrid.scoring.headline import rule_line
 from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
 from tests.hybrid.scoring.pairs import pair_of, row, split
 from tests.hybrid.scoring.solvers import on_mvp, solver
@@ -412,3 +413,10 @@ def test_a_question_that_one_of_many_repetitions_leaves_unanswered_is_counted() 
     pair = pair_of({"Jigsaw": "w" * 40}, {"Jigsaw": "r" * 39 + "a"}, *["r" * 40] * 29)[2]
     pair = replace(pair, rows=(replace(pair.rows[0], low=-0.1),))
     assert ", as a leaves 0 unanswered, b 0.03 (mean over repetitions)" in str(pair.fields()["split"])
+
+
+@pytest.mark.parametrize(("correct", "counts"), [(0.0, "as wrong"), (None, "as the benchmark's substitute")])
+def test_an_unanswered_scanpath_does_not_count_as_wrong(correct: float | None, counts: str) -> None:
+    silent: Any = SimpleNamespace(answer=None, correct=correct, outcome=SimpleNamespace(failed=False))
+    scored: Any = SimpleNamespace(scores=[silent], unanswered="wrong")
+    assert rule_line([scored]).startswith(f"Unanswered questions count {counts} in every number here (")

@@ -371,7 +371,7 @@ def test_the_schema_of_an_output_says_keys_and_types() -> None:
     assert schema["properties"]["light_0_1"] == {"type": "number", "description": "Mean of all channels."}  # type: ignore[index, call-overload]
     assert schema["required"] == ["light_0_1", "side"]
     assert ToolOutput.schema() is None
-    with pytest.raises(TypeError, match="declares no values"):
+    with pytest.raises(TypeError, match="declares no fields"):
         schema_of(ToolOutput)
 
 

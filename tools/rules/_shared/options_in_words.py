@@ -76,7 +76,7 @@ async def not_found(prompt: Prompt, ctx: RuleContext, question: str) -> tuple[st
     """Return the first named object that is not in the image, or None; and detection's output, None if not called."""
     target = looked_for(question)
     if not target:
-        ctx.rule("no name", "the question names no thing to look for")
+        ctx.rule("no name", "the question names no object to look for")
         return None, None
     finding = await ask_tool(ctx, "detection", image_names(prompt)[0], {"names": target[:MAX_NAMES]})
     if finding is None:

@@ -328,4 +328,4 @@ def _first(forms: tuple[str, ...], sentence: str) -> re.Match[str] | None:
 
 
 def _no_thing(words: str) -> Unclear:
-    return Unclear(f"{words[:80]!r} names no thing that can be looked for by its name or its mark alone")
+    return Unclear(f"{words[:80]!r} names no object that can be looked for by its name or its mark alone")

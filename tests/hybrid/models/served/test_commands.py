@@ -135,7 +135,7 @@ def test_the_model_is_opened_without_a_server(tmp_path: Path, monkeypatch: pytes
     assert "127.0.0.1" not in json.dumps([facts, model.connection()])
     with pytest.raises(UsageError, match="give --model openai:m"):
         open_model("vllm:m", ModelSettings(base_url="http://127.0.0.1:9/v1"), store)
-    with pytest.raises(UsageError, match="--server-arg: hybrid starts a server only for vllm:, sglang:, llamacpp:"):
+    with pytest.raises(UsageError, match="begin with vllm: or sglang: or llamacpp:"):
         open_model("openai:m", ModelSettings(base_url="http://127.0.0.1:9/v1", server_args={"a": "1"}), store)
     with pytest.raises(UsageError, match="each worker would start its own server"):
         RunConfig("blink", model="vllm:m", engine="ray")

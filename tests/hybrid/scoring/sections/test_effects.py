@@ -96,7 +96,7 @@ def test_the_form_of_findings_is_tested_only_where_a_tool_made_a_picture(
 
 def test_pictures_alone_are_compared_where_each_output_has_a_picture(tmp_path: Path, synthetic_runs: Any) -> None:
     """The effect of pictures alone is measured where each output has a picture. Of six questions, two have only outputs
-    with pictures, one also has an output without, and three have no such output."""
+    with pictures, one also has an output without a picture, and three have only outputs without."""
 
     def calling(solver: str, question: Question, reply: Reply) -> Reply:
         picture = (ImageRef("tool:1", question.images[0]),)
