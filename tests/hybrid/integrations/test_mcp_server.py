@@ -8,7 +8,7 @@ import re
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +313,9 @@ async def test_a_connection_that_falls_silent_is_closed(beginning: bytes, monkey
 
     async with impatient(read_body) as (reader, writer):
         writer.write(beginning)
-        assert await reader.read() == b""
+        # If the timer ends before the server has read these bytes, the system resets the connection instead.
+        with suppress(ConnectionResetError):
+            assert await reader.read() == b""
 
 
 async def test_a_request_that_is_being_answered_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
