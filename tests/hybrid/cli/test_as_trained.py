@@ -86,6 +86,9 @@ def test_a_model_that_calls_once_is_not_asked_with_fewer_pictures(
     with listening(LocalServer(OnceOnly)) as server:
         words = ("--model", "openai:gpt-4o", "--base-url", server.url, "--tools", "crop", "--allow", "blind")
         result = command("study", questions, *words, "--depth", "full", "-o", tmp_path / "study", code=0)
-    assert "only the latest picture of a tool is kept): left out, because it would repeat a run that was already asked" in result.err
+    assert (
+        "only the latest picture of a tool is kept): left out, because it would repeat a run that was already asked"
+        in result.err
+    )
     assert not (tmp_path / "study" / "latest-picture").exists()
     assert not (tmp_path / "study" / "as-trained").exists()
