@@ -33,5 +33,15 @@ def settings_of(identity: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def draws_answers(identity: Mapping[str, Any]) -> bool:
-    """Return whether the model may answer differently when asked again: its temperature is unknown or above 0."""
-    return settings_of(identity).get("temperature") != 0
+    """Return whether the model may answer differently when asked again.
+
+    False at temperature 0, also if it was saved as text ("0"), and with `do_sample` false. An unknown temperature may
+    be above 0.
+    """
+    settings = settings_of(identity)
+    if settings.get("do_sample") is False:
+        return False
+    try:
+        return float(settings["temperature"]) != 0
+    except (KeyError, TypeError, ValueError):
+        return True

@@ -4,8 +4,9 @@
     pair.questions, pair.missing             # ToolQuestions, and what the files lack
 
 A file is CSV with a header, JSON lines, or a JSON list of objects. Columns, in upper or lower case: `id` and `correct`
-(0 to 1), optionally `calls` (number of tool calls; only in the file with tools), `task` and `cluster`. If every
-question has a task, tasks have equal weight, as in a run. A question whose `correct` or `calls` is empty is left out.
+(0 to 1), optionally `calls` (number of tool calls; only in the file with tools), `task` and `cluster`. Two columns that
+are read as the same one of these are an error. If every question has a task, tasks have equal weight, as in a run; a
+note then gives the gain over all questions. A question whose `correct` or `calls` is empty is left out.
 `hybrid export RUN/SOLVER --to table` writes such a file. The trajectories that MED writes (github.com/GAIR-NLP/Med,
 `recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line number.
 """
@@ -15,29 +16,29 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import mean
+from typing import Any
 
 from hybrid.core.errors import DataError
 from hybrid.core.types import Combine, Json, base_id
-from hybrid.display.tables import Table
+from hybrid.display.tables import Table, signed
 from hybrid.display.terminal import how_many
 from hybrid.log.lines import json_lines
+from hybrid.scoring.conclusion_rows import HeadlinePair, is_uneven
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
 from hybrid.scoring.study_tables import decomposition_table
 
-# Column names of MED's trajectories, mapped to the names used here.
-MED = {"accuracy_reward": "correct", "tool_call_counts": "calls"}
-# Column names of exported question tables, mapped in the same way.
-TABLE = {"tool_calls": "calls"}
+# Names of the columns that are used.
+COLUMNS = ("id", "correct", "calls", "task", "cluster")
+# Other names of these columns: in MED's trajectories, and in exported question tables.
+ALIASES = {"accuracy_reward": "correct", "tool_call_counts": "calls", "tool_calls": "calls"}
 # Placeholder for the tools of a question whose calls were only counted.
 CALLED, NOT_CALLED = ("calls",), ()
 
@@ -62,15 +63,6 @@ class RecordedPair:
     def how(self) -> Combine:
         """Average over tasks if every question has a task, else over questions."""
         return "mean_of_ratios" if all(question.task for question in self.questions) else "ratio"
-
-    @property
-    def opposite_count(self) -> float | None:
-        """The difference over all questions if the mean over tasks has the opposite sign; else None."""
-        by_task: dict[str, list[float]] = {}
-        for question in self.questions:
-            by_task.setdefault(question.task, []).append(question.with_tools - question.alone)
-        over_all = mean(itertools.chain.from_iterable(by_task.values()))
-        return over_all if over_all * mean(map(mean, by_task.values())) < 0 else None
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -122,24 +114,41 @@ class RecordedReport(Report):
 
 def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedReport:
     """Return the decomposition of a pair of files under these names, averaged over tasks if the files have them."""
-    tasks = len({question.task for question in pair.questions})
-    note = f"mean over {tasks} tasks, each weighing the same" if pair.how == "mean_of_ratios" and tasks > 1 else ""
-    if note and (over_all := pair.opposite_count) is not None:
-        note += f"; over all {how_many(len(pair.questions))} the gain has the other sign: {over_all:+.3f}"
-    row = Result(NAME, GAIN, FRACTION, None, a=without, b=with_tools, note=note)
-    rows: Sequence[Result] = tuple(rows_of(row, pair.questions, pair.how))
+    row = Result(NAME, GAIN, FRACTION, None, a=without, b=with_tools)
+    rows = [*rows_of(row, pair.questions, pair.how)]
+    note = _note_on_tasks(pair, rows[0])
+    rows = [replace(row, note=note) for row in rows]
     if not pair.has_calls:
         parts = (row for row in rows if row.quantity in (GAIN, *UNSPLIT))
-        rows = tuple(replace(row, quantity=UNSPLIT.get(row.quantity, row.quantity)) for row in parts)
+        rows = [replace(row, quantity=UNSPLIT.get(row.quantity, row.quantity)) for row in parts]
     return RecordedReport(tuple(rows))
+
+
+def _note_on_tasks(pair: RecordedPair, gain: Result) -> str:
+    """Return the note on a mean over tasks: how tasks weigh, and the gain over all questions; else an empty text.
+
+    A small task can carry a mean over tasks. A gain that `hybrid compare` would not claim for this reason (`is_uneven`)
+    is not claimed here either.
+    """
+    tasks = len({question.task for question in pair.questions})
+    if pair.how != "mean_of_ratios" or tasks == 1:
+        return ""
+    over_all = next(rows_of(gain, pair.questions, "ratio"))
+    ends = "" if over_all.low is None else f" [{over_all.low:.3f}, {over_all.high:.3f}]"
+    note = f"mean over {tasks} tasks, each weighing the same"
+    note += f"; over all {how_many(len(pair.questions))} the gain is {signed(over_all.value)}{ends}"
+    # The state of a pair that has a row does not depend on its solvers, which recorded results lack.
+    no_solver: Any = None
+    is_claimed = not is_uneven(HeadlinePair(no_solver, no_solver, rows=(gain,)), over_all)
+    return note if is_claimed else f"{note}; the conclusions differ, so neither a gain nor a loss is claimed"
 
 
 def read_pair(without: Path, with_tools: Path) -> RecordedPair:
     """Read the questions of two files.
 
     Raises:
-        DataError: an unreadable file, a row without a usable `correct` or `calls`, a duplicate id, two files without a
-            common id, or files without ids and of different lengths.
+        DataError: an unreadable file, two columns that are read as the same one, a row without a usable `correct` or
+            `calls`, a duplicate id, two files without a common id, or files without ids and of different lengths.
     """
     alone, hybrid = _by_id(without), _by_id(with_tools)
     shared = [identity for identity in alone if identity in hybrid]
@@ -192,7 +201,8 @@ def _by_id(path: Path) -> dict[str, Row]:
     """Return the rows of a file by id, or by line number if it has no ids."""
     rows: dict[str, Row] = {}
     for number, raw in enumerate(_rows(path), 1):
-        row = {_column(name, raw): value for name, value in raw.items()}
+        columns = _columns(path, raw)
+        row = {columns[name]: value for name, value in raw.items()}
         identity = str(row.get("id") or "") or f"line {number}"
         if identity in rows:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
@@ -202,15 +212,29 @@ def _by_id(path: Path) -> dict[str, Row]:
     return rows
 
 
-def _column(name: str | None, row: Row) -> str:
-    """Return a column's name as used here: in lower case without outer spaces, unless another column has that name.
+def _columns(path: Path, names: Collection[str | None]) -> dict[str | None, str]:
+    """Return each column's name as used here. Raises `DataError` if two columns have the same used name."""
+    columns: dict[str | None, str] = {}
+    by_column: dict[str, str | None] = {}
+    for name in names:
+        column = _column(name, names)
+        if column in COLUMNS and column in by_column:
+            raise DataError(f"{path}: the columns {by_column[column]!r} and {name!r} are both read as {column!r}")
+        columns[name] = column
+        by_column[column] = name
+    return columns
 
-    Cells beyond the header have no name in CSV.
+
+def _column(name: str | None, names: Collection[str | None]) -> str:
+    """Return a column's name as used here: in lower case without outer spaces, and for an alias the name it stands for.
+
+    If another column has this name exactly, the column is not used and keeps its own. Cells beyond the header have no
+    name in CSV.
     """
     name = name or ""
     plain = name.strip().casefold()
-    name = plain if plain not in row else name
-    return MED.get(name, TABLE.get(name, name))
+    column = ALIASES.get(plain, plain)
+    return name if any(exact in names for exact in (plain, column) if exact != name) else column
 
 
 def _rows(path: Path) -> Iterator[Row]:
@@ -218,7 +242,10 @@ def _rows(path: Path) -> Iterator[Row]:
     try:
         data = path.read_bytes()
         if not path.name.endswith((".jsonl", ".json")):
-            yield from csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+            reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+            # Of two columns with exactly the same name, a row has only the last.
+            _columns(path, reader.fieldnames or ())
+            yield from reader
             return
         rows = json.loads(data) if data.removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"[" else None
     except (OSError, ValueError) as error:

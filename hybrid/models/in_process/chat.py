@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -45,6 +46,19 @@ CONFIGURATION = (*(f"{name}.json" for name in _IN_JSON), "chat_template.jinja")
 Begun = asyncio.Future[None]
 # A conversation, the seed of its call, the future of its reply, and the start signal.
 Waiting = tuple[generation.ChatInput, int, "asyncio.Future[generation.GeneratedReply]", Begun]
+
+
+def _samples_by_default(folder: Path) -> bool | None:
+    """Return whether a checkpoint draws its replies if no temperature is given; None if it does not say so.
+
+    Loading reports a damaged file.
+    """
+    try:
+        configuration = json.loads((folder / "generation_config.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    # As in transformers, generation is greedy if the file does not mention it.
+    return bool(configuration.get("do_sample")) if isinstance(configuration, dict) else None
 
 
 def refuse_without_local(name: str) -> None:
@@ -85,7 +99,7 @@ class HuggingFaceChat:
         folder = find_weights(self._where, download=True)
         files = [folder / name for name in CONFIGURATION if (folder / name).is_file()]
         configuration = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
-        settings = self._settings
+        settings, samples = self._settings, _samples_by_default(folder)
         return {
             "model": f"hf:{folder.name}" if Path(self._where).expanduser().is_dir() else self.name,
             "weights_sha256": weights_sha256(folder),
@@ -94,6 +108,7 @@ class HuggingFaceChat:
             "batch": self._batch,
             "device": settings.device,
             "temperature": settings.temperature,
+            **({"do_sample": samples} if settings.temperature is None and samples is not None else {}),
             "max_tokens": settings.max_tokens,
             "max_pixels": settings.max_pixels,
             "seed": settings.seed,

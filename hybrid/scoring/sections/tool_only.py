@@ -34,11 +34,11 @@ import numpy as np
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.groups import repeated_as, role
+from hybrid.scoring.groups import is_imported, repeated_as, role
 from hybrid.scoring.model_settings import draws_answers
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
-from hybrid.scoring.score import Floats
+from hybrid.scoring.score import Floats, Scored
 
 NAME: Final = "tool_only"
 SOLVED: Final = "tool-only solved"
@@ -48,7 +48,8 @@ LUCK: Final = "by luck"
 BY_LUCK_AT_MOST: Final = "by luck at most"
 LUCK_LOST: Final = "lost by luck"
 MAX_LOST: Final = "lost by luck at most"
-ONCE: Final = "by luck at most: asked once and drawn; --setting repeats=3 measures it"
+ONCE: Final = "by luck at most: asked once and drawn"
+REPEAT: Final = "; --setting repeats=3 measures it"
 
 
 def rows(comparison: Comparison) -> Iterator[Result]:
@@ -69,7 +70,14 @@ def rows(comparison: Comparison) -> Iterator[Result]:
         drawn_once = len(repeats) == 1 and draws_answers(without[0].identity)
         for part in parts(comparison, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
-                yield from _of_part(part.noted(ONCE if drawn_once else ""), repeats, drawn_once=drawn_once)
+                note = _note_on_luck(without[0]) if drawn_once else ""
+                yield from _of_part(part.noted(note), repeats, drawn_once=drawn_once)
+
+
+def _note_on_luck(alone: Scored) -> str:
+    """Return the note on the upper bound of luck; recorded answers cannot be drawn again to measure it."""
+    is_recorded = is_imported(alone) or (alone.model or "").startswith("replay:")
+    return ONCE if is_recorded else ONCE + REPEAT
 
 
 def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterator[Result]:

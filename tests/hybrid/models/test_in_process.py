@@ -255,6 +255,28 @@ async def test_absent_weights_are_named(make: Make, store: ImageStore, tmp_path:
         model.metadata()
 
 
+@pytest.mark.parametrize(
+    ("configuration", "temperature", "samples"),
+    [
+        ('{"do_sample": true}', None, {"do_sample": True}),
+        ('{"do_sample": false}', None, {"do_sample": False}),
+        ('{"max_new_tokens": 9}', None, {"do_sample": False}),
+        ("[]", None, {}),
+        ("{", None, {}),
+        (None, None, {}),
+        ('{"do_sample": true}', 0.0, {}),
+    ],
+)
+def test_whether_a_checkpoint_draws_is_saved_if_no_temperature_decides_it(
+    configuration: str | None, temperature: float | None, samples: dict[str, bool], store: ImageStore, tmp_path: Path
+) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    if configuration is not None:
+        (tmp_path / "generation_config.json").write_text(configuration)
+    saved = HuggingFaceChat(f"hf:{tmp_path}", ModelSettings(temperature=temperature), store).metadata()
+    assert {name: value for name, value in saved.items() if name == "do_sample"} == samples
+
+
 @pytest.mark.parametrize(*cases(__file__, "test_options_that_it_does_not_have_are_refused"))
 def test_options_that_it_does_not_have_are_refused(settings: dict[str, Any], message: str, store: ImageStore) -> None:
     with pytest.raises(UsageError, match=message):

@@ -19,8 +19,8 @@ def of_server(**sent: Any) -> dict[str, Any]:
     return {"model": dict(server_metadata("openai:gpt-4o", ModelSettings(), sent, (), caches=False))}
 
 
-def in_process(temperature: float | None) -> dict[str, Any]:
-    return {"model": {"model": "hf:small", "temperature": temperature, "max_tokens": 50}}
+def in_process(temperature: float | None, **more: Any) -> dict[str, Any]:
+    return {"model": {"model": "hf:small", "temperature": temperature, "max_tokens": 50, **more}}
 
 
 @pytest.mark.parametrize(
@@ -30,9 +30,19 @@ def in_process(temperature: float | None) -> dict[str, Any]:
         (of_server(temperature=0), False),
         (of_server(temperature=0.7), True),
         (of_server(max_completion_tokens=9), True),
+        (of_server(temperature="0"), False),
+        (of_server(temperature="0.0"), False),
+        (of_server(temperature="0.7"), True),
+        (of_server(temperature="warm"), True),
+        (of_server(do_sample=False), False),
+        (of_server(do_sample=True), True),
         (in_process(0.0), False),
         (in_process(1.0), True),
         (in_process(None), True),
+        (in_process(None, do_sample=False), False),
+        (in_process(None, do_sample=True), True),
+        # A recording may be of a model that draws.
+        ({"model": {"model": "replay:made"}}, True),
         ({"model": None}, True),
         ({}, True),
     ],

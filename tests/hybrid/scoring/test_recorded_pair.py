@@ -3,13 +3,16 @@
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from hybrid.core.errors import DataError
-from hybrid.scoring.recorded_pair import decomposed, read_pair
+from hybrid.scoring.recorded_pair import RecordedReport, decomposed, read_pair
 from hybrid.scoring.sections.decomposition import GAIN, PARTS, decompose
+from tests.hybrid.scoring.pairs import pair_of
+from tests.hybrid.scoring.solvers import letters
 from tests.tables import cases
 
 
@@ -119,11 +122,12 @@ def test_tasks_weigh_the_same_where_every_question_has_one(tmp_path: Path) -> No
     (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
     assert gain.value == 0.5
     assert "mean over 2 tasks" in gain.note
-    assert "over all" not in gain.note, "both signs are positive"
+    assert "; over all 33 questions the gain is +0.091 [" in gain.note
     some = without.replace("x0,1,x", "x0,1,")
     pair = read_pair(*files(tmp_path, some, with_tools))
     (gain,) = [row for row in decomposed(pair, "a", "b").results if row.quantity == GAIN]
     assert gain.value == pytest.approx(3 / 33)
+    assert not gain.note, "it is over all questions already"
     assert any("1 question has no task" in line for line in pair.missing)
 
 
@@ -139,7 +143,56 @@ def test_a_mean_over_tasks_and_a_count_of_the_other_sign_are_both_printed(tmp_pa
         if row.quantity == GAIN
     ]
     assert gain.value == pytest.approx(0.15)
-    assert gain.note.endswith("; over all 24 questions the gain has the other sign: -0.083")
+    assert "; over all 24 questions the gain is -0.083 [" in gain.note
+    assert gain.note.endswith("neither a gain nor a loss is claimed")
+
+
+def by_task(folder: Path, alone: Mapping[str, str], tools: Mapping[str, str]) -> RecordedReport:
+    """Decompose two files written from the letters of each task: r is right, any other is wrong."""
+    texts = [
+        "id,task,correct\n"
+        + "".join(f"{task}{n},{task},{int(x == 'r')}\n" for task, of in answers.items() for n, x in enumerate(of))
+        for answers in (alone, tools)
+    ]
+    return decomposed(read_pair(*files(folder, *texts)), "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("alone", "tools", "uneven"),
+    [
+        # A task of 4 questions carries the mean over tasks.
+        ({"Counting": "60r 60w", "Jigsaw": "4w"}, {"Counting": "60r 60w", "Jigsaw": "4r"}, True),
+        # The gain is significant over all questions, and not over tasks.
+        ({"Counting": "60r 60w", "Jigsaw": "4r 4w"}, {"Counting": "90r 30w", "Jigsaw": "2w 2r 4w"}, True),
+        # Both are significant gains, or neither is.
+        ({"Counting": "60r 60w", "Jigsaw": "20w"}, {"Counting": "90r 30w", "Jigsaw": "20r"}, False),
+        ({"Counting": "60r 60w", "Jigsaw": "10r 10w"}, {"Counting": "61r 59w", "Jigsaw": "11r 9w"}, False),
+    ],
+)
+def test_recorded_results_claim_a_gain_if_compare_does(
+    alone: dict[str, str], tools: dict[str, str], uneven: bool, tmp_path: Path
+) -> None:
+    of_alone, of_tools = ({task: letters(words) for task, words in of.items()} for of in (alone, tools))
+    _, _, pair = pair_of(of_alone, of_tools)
+    assert (pair.claim == "uneven") is uneven
+    report = by_task(tmp_path, of_alone, of_tools)
+    gain = report.results[0]
+    right = ["".join(of.values()).count("r") for of in (of_alone, of_tools)]
+    n = sum(map(len, of_tools.values()))
+    assert f"; over all {n} questions the gain is {(right[1] - right[0]) / n:+.3f} [" in gain.note
+    assert gain.note.endswith("; the conclusions differ, so neither a gain nor a loss is claimed") is uneven
+    for form in ("csv", "text"):
+        assert ("neither a gain nor a loss" in " ".join(report.render(form).split())) is uneven
+    rows = json.loads(json.dumps(report.as_json()))["results"]
+    assert {row["note"] for row in rows} == {gain.note}
+
+
+def test_the_interval_over_all_questions_is_that_of_files_without_tasks(tmp_path: Path) -> None:
+    alone, tools = ({"x": letters(x), "y": letters(y)} for x, y in (("60r60w", "4w"), ("60r60w", "4r")))
+    note = by_task(tmp_path, alone, tools).results[0].note
+    plain = by_task(tmp_path, {"": "".join(alone.values())}, {"": "".join(tools.values())}).results[0]
+    assert not plain.note
+    assert f"+0.032 [{plain.low:.3f}, {plain.high:.3f}]" in note
 
 
 @pytest.mark.parametrize("empty", ["", " "])
@@ -179,6 +232,37 @@ def test_columns_are_read_in_any_case_and_with_spaces(tmp_path: Path) -> None:
 def test_a_column_that_has_the_exact_name_is_preferred(tmp_path: Path) -> None:
     pair = read_pair(*files(tmp_path, "id,correct,Correct\na,0,1\n", "Correct,id,correct\n0,a,1\n"))
     assert [(question.alone, question.with_tools) for question in pair.questions] == [(0, 1)]
+    # An alias is not used next to the name that it stands for, whichever comes first.
+    for header, row in (("calls,tool_calls", "3,"), ("tool_calls,calls", ",3"), ("Calls,tool_calls,calls", ",,3")):
+        pair = read_pair(*files(tmp_path, "id,correct\na,0\n", f"id,correct,{header}\na,1,{row}\n"))
+        assert (pair.has_calls, bool(pair.questions[0].tools)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("ID,Id,correct", "'ID' and 'Id' are both read as 'id'"),
+        ("id,correct,tool_calls,Calls", "'tool_calls' and 'Calls' are both read as 'calls'"),
+        ("id,Correct,CORRECT ", "'Correct' and 'CORRECT ' are both read as 'correct'"),
+        ("id,correct,TASK,Task", "both read as 'task'"),
+        ("id,correct,Cluster,CLUSTER", "both read as 'cluster'"),
+        ("id,correct,correct", "'correct' and 'correct' are both read as 'correct'"),
+    ],
+)
+def test_two_columns_that_are_read_as_one_are_named(header: str, message: str, tmp_path: Path) -> None:
+    row = ",".join("1" for _ in header.split(","))
+    with pytest.raises(DataError, match=message):
+        read_pair(*files(tmp_path, f"{header}\n{row}\n", "id,correct\n1,1\n"))
+
+
+def test_two_names_of_one_column_are_found_in_json_lines_too(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'ID' and 'Id' are both read as 'id'"):
+        read_pair(*files(tmp_path, '{"ID": 1, "Id": 2, "correct": 1}\n', '{"id": 1, "correct": 1}\n', "jsonl"))
+
+
+def test_columns_that_are_not_used_may_have_one_name(tmp_path: Path) -> None:
+    pair = read_pair(*files(tmp_path, "id,Note,note,NOTE,note,correct\na,1,2,3,4,0\n", "id,correct,,\na,1,,\n"))
+    assert [(question.alone, question.with_tools) for question in pair.questions] == [(0, 1)]
 
 
 def test_csv_has_the_rows_and_notes_of_json(tmp_path: Path) -> None:
@@ -189,4 +273,4 @@ def test_csv_has_the_rows_and_notes_of_json(tmp_path: Path) -> None:
     assert [(line["quantity"], float(line["value"]), line["note"]) for line in lines] == [
         (row.quantity, row.value, row.note) for row in report.results
     ]
-    assert "over all 24 questions the gain has the other sign" in lines[0]["note"]
+    assert "over all 24 questions the gain is" in lines[0]["note"]

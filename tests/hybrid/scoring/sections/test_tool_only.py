@@ -90,6 +90,30 @@ def test_one_run_has_a_bound_of_luck_if_its_answers_are_drawn(
     assert not {"by luck", "lost by luck"} & set(rows)
 
 
+@pytest.mark.parametrize(
+    ("model", "imported", "can_repeat"),
+    [
+        ("made:one", {}, True),
+        ("replay:made", {}, False),
+        # The answers without tools come from another program.
+        ("made:one", {"imported": {"name": "made:one"}}, False),
+    ],
+)
+def test_repetitions_are_recommended_only_if_the_model_can_be_asked_again(
+    model: str, imported: dict[str, Any], can_repeat: bool, tmp_path: Path, synthetic_runs: Any
+) -> None:
+    folders = {"controller": "r" * 10, "mllm": "r" * 3 + "w" * 7}
+    for name, words in folders.items():
+        run: RunFolder = synthetic_runs.from_letters(tmp_path / name, {name: {"Jigsaw": words}})
+        identity = {**run.manifest["identity"], "model": {"model": model}, **(imported if name == "mllm" else {})}
+        run.write_manifest({**run.manifest, "identity": identity})
+    rows = by_quantity(tuple(SECTION.rows(compare(compare_paths([tmp_path / name for name in folders]).solvers))))
+    assert rows["by luck at most"].value == pytest.approx(10 * 0.3 * 0.7)
+    note = rows["by luck at most"].note
+    assert "asked once and drawn" in note
+    assert ("repeats=3" in note) is can_repeat
+
+
 def test_the_share_of_a_mean_over_repetitions_has_no_interval_of_counts(tmp_path: Path, synthetic_runs: Any) -> None:
     messages = {"controller": "rrrrrwww" * 4, "controller@2": "rrwwrrww" * 4, "mllm": "rwrwwwrw" * 4}
     rows, lead = compute_section(tmp_path / "run", synthetic_runs, messages)
