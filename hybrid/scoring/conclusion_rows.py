@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.attempt_facts import asks_of
-from hybrid.scoring.compare import Comparison, SolverPair, compare
+from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
@@ -466,14 +466,19 @@ class ConclusionRows:
         """Return a pair of the section on gain, which tests it even if `--pairs` leaves it out.
 
         Its claim then needs the same rows as that of any other pair: without them, a difference that comes from
-        answering at all would count as one of better answers.
+        answering at all would count as one of better answers. The comparison remembers such a pair, because several
+        sentences and sections need it.
         """
         pair = self.pair(a, b)
         if pair.rows or self.found.options.pairs is None:
             return pair
-        options = replace(self.found.options, pairs=(SolverPair(a.solver, b.solver),))
-        of_pair = compare(self.found.solvers, options)
-        return ConclusionRows(of_pair, ("differences", "helped", "answered")).pair(a, b)
+        known, names = self.found.tested, (a.solver, b.solver)
+        if names not in known:
+            # Only the pairs differ, so this comparison shares the cached overlaps and answers.
+            of_pair = replace(self.found, options=replace(self.found.options, pairs=(SolverPair(*names),)))
+            known[names] = ConclusionRows(of_pair, ("differences", "helped", "answered")).pair(a, b)
+        tested: HeadlinePair = known[names]
+        return tested
 
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
         """Split the difference by which solver answered; None without an interval, or if both answered all."""
