@@ -72,6 +72,9 @@ class Comparison:
     # Results of the sections computed so far, by name (each a `SectionResult`, which cannot be named here because its
     # module imports this one).
     computed: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    # Headline differences of pairs that the options leave out, by the names of a and b (each a `HeadlinePair`, whose
+    # module imports this one, too).
+    tested: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
     _overlaps: dict[tuple[tuple[str, ...], ...], Overlap] = field(default_factory=dict, repr=False)
     _answers: dict[str, ScoredAnswers] = field(default_factory=dict, repr=False)
 

@@ -348,7 +348,7 @@ class _Conclusion:
         answers, rest = _specialists_words(pair, silent, whom, named, repeated=repeated)
         lead = "" if pair.state == "open" else f"{whom} "
         place = " where they answer" if silent else ""
-        if pair.state == "silent" and short_name(specialist) not in pair.silent:
+        if pair.state == "silent" and specialist.solver not in pair.silent:
             return say(NOTHING_NEXT_TO_SPECIALISTS, answers=answers, rest=rest, **pair.fields())
         return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest, place=place)
 
@@ -469,7 +469,7 @@ def _of_pair(cases_by_claim: Mapping[Claim, Case], pair: HeadlinePair, answers: 
 WHY_UNTESTED: Mapping[str, str] = {
     "failed": "more than 1 % of the questions failed",
     "waiting": "questions are not finished",
-    "silent": "one of the two answers nothing",
+    "silent": "at least one of the two answers nothing",
     "units": "the metric does not count the same units for both",
     "apart": "no question in common, or --pairs leaves the pair out",
 }

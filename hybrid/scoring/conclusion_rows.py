@@ -18,7 +18,7 @@ from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.attempt_facts import asks_of
-from hybrid.scoring.compare import Comparison, SolverPair, compare
+from hybrid.scoring.compare import Comparison, SolverPair
 from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.groups import ComparisonGroup, own_command
 from hybrid.scoring.overlap import Overlap
@@ -66,7 +66,7 @@ CONDITIONS: Mapping[Claim, str] = {
         "verdict or, by their weights, another sign"
     ),
     "few": "no interval: questions of one picture, or too few questions",
-    "silent": "one of the two answers nothing",
+    "silent": "at least one of the two answers nothing",
     "failed": "more than 1 % of the questions failed",
     "waiting": "a mean over tasks, or nothing in common, and questions are open",
     "units": "the metric counts other units for each",
@@ -158,7 +158,7 @@ class HeadlinePair:
     `rows` has the difference, if there is one, and `metrics` has each solver's metric over the questions that both
     have. Of `n` questions, `right` counts the right answers of a and b, and `none` their unreadable answers; `right` is
     None if the metric is not such a count (a mean over tasks of several sizes, credit for no answer, repetitions).
-    `silent` names the solvers that answered none of the questions, which may include a third solver of the test.
+    `silent` has the full names of those of the two that answered none of the questions.
     """
 
     a: Scored
@@ -223,12 +223,13 @@ class HeadlinePair:
     def fields(self) -> dict[str, object]:
         """Return the values that fill in the sentence about a tested difference."""
         row = self.rows[0] if self.rows else None
+        names = [clipped(name, NAME_WIDTH) for name in self.silent]
         fields: dict[str, object] = {
             "n": self.asked if self.state == "failed" else self.n,
             "failed": self.failed,
             "hybrid": short_name(self.b),
             "other": short_name(self.a),
-            "silent": f"{_and(self.silent)} answer{'s' * (len(self.silent) == 1)} nothing",
+            "silent": f"{_and(names)} answer{'s' * (len(names) == 1)} nothing",
             "left": self.a.open + self.b.open,
             "few": why_no_interval(self.metrics),
         }
@@ -466,14 +467,19 @@ class ConclusionRows:
         """Return a pair of the section on gain, which tests it even if `--pairs` leaves it out.
 
         Its claim then needs the same rows as that of any other pair: without them, a difference that comes from
-        answering at all would count as one of better answers.
+        answering at all would count as one of better answers. The comparison remembers such a pair, because several
+        sentences and sections need it.
         """
         pair = self.pair(a, b)
         if pair.rows or self.found.options.pairs is None:
             return pair
-        options = replace(self.found.options, pairs=(SolverPair(a.solver, b.solver),))
-        of_pair = compare(self.found.solvers, options)
-        return ConclusionRows(of_pair, ("differences", "helped", "answered")).pair(a, b)
+        known, names = self.found.tested, (a.solver, b.solver)
+        if names not in known:
+            # Only the pairs differ, so this comparison shares the cached overlaps and answers.
+            of_pair = replace(self.found, options=replace(self.found.options, pairs=(SolverPair(*names),)))
+            known[names] = ConclusionRows(of_pair, ("differences", "helped", "answered")).pair(a, b)
+        tested: HeadlinePair = known[names]
+        return tested
 
     def _split(self, names: tuple[str, str], shared: Overlap, group: str = "") -> AnswerSplit | None:
         """Split the difference by which solver answered; None without an interval, or if both answered all."""
@@ -585,8 +591,15 @@ class ConclusionRows:
 
 
 def _count_failed_and_silent(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:
-    """Return the pair with the failed questions and the silent solvers of the overlap that decides whether to test."""
-    silent = tuple(map(short_name, shared.without_answers(shared.headline(shared.rule))))
+    """Return the pair with the failed questions of the overlap that decides whether to test, and which is silent there.
+
+    The overlap may have a third solver, in the order of which a and b are.
+    """
+    names, metrics = (pair.a.solver, pair.b.solver), shared.headline(shared.rule)
+    if metrics is not None:
+        by_solver = zip(metrics, shared.solvers, strict=True)
+        metrics = tuple(metric for metric, solver in by_solver if solver.solver in names)
+    silent = tuple(solver.solver for solver in shared.without_answers(metrics, (pair.a, pair.b)))
     return replace(pair, failed=int(shared.lost.sum()), asked=int((~shared.missing).sum()), silent=silent)
 
 

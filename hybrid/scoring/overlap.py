@@ -444,11 +444,14 @@ class Overlap:
         value = float(above.sum() / under.sum()) if under.sum() else None
         return Metric(name, value, n=len(valid), combine="ratio", cells=valid, share=share)
 
-    def untested(self, metrics: Sequence[Metric] | None = None) -> Untested | None:
+    def untested(
+        self, metrics: Sequence[Metric] | None = None, solvers: Sequence[Scored] | None = None
+    ) -> Untested | None:
         """Return the reason why these metrics (default: accuracy) are not tested; None if they are tested.
 
         Every section that compares solvers uses this check. The share of failed questions is limited both in this view
-        and in the full overlap.
+        and in the full overlap. `solvers` are the compared solvers (default: all), and `metrics` are theirs; whether
+        another solver answers nothing is no reason.
         """
         failed = [view.lost.sum() / max(1, (~view.missing).sum()) for view in (self, self.full or self)]
         if max(failed) > FAILED_SHARE and not self.allow_failed:
@@ -458,18 +461,23 @@ class Overlap:
             solver.open for solver in self.solvers
         ):
             return "waiting"
-        if self.without_answers(metrics):
+        if self.without_answers(metrics, solvers):
             return "unanswered"
         places = [{(cell.cluster, cell.stratum) for cell in metric.cells} for metric in metrics or ()]
         return None if all(place == places[0] for place in places) else "units"
 
-    def without_answers(self, metrics: Sequence[Metric] | None = None) -> tuple[Scored, ...]:
-        """Return the solvers that answered none of the questions of these metrics (default: accuracy)."""
+    def without_answers(
+        self, metrics: Sequence[Metric] | None = None, solvers: Sequence[Scored] | None = None
+    ) -> tuple[Scored, ...]:
+        """Return which `solvers` (default: all) answered none of the questions of these metrics (default: accuracy)."""
+        compared = {solver.solver for solver in (self.solvers if solvers is None else solvers)}
         inside = (
             self._of_kept_units if metrics is None else self._questions_of({cell.cluster for cell in metrics[0].cells})
         )
         pairs = zip(self.solvers, self.answer, strict=True)
-        return tuple(solver for solver, answer in pairs if not answered(answer[inside]).any())
+        return tuple(
+            solver for solver, answer in pairs if solver.solver in compared and not answered(answer[inside]).any()
+        )
 
     @cached_property
     def _of_kept_units(self) -> Flags:

@@ -136,8 +136,8 @@ def contrasts(
         metrics = shared.accuracy(comparison.rule) if part.row.group else shared.headline(comparison.rule)
         if metrics is None:
             continue
-        untested = shared.untested(metrics)
         for quantity, (a, b) in of.items():
+            untested = shared.untested((metrics[a], metrics[b]), (solvers[a], solvers[b]))
             sides = {"a": solvers[a].solver, "b": solvers[b].solver, "metric": metrics[a].name}
             row = part.number(quantity, None, n=metrics[a].n, **sides)
             yield contrasted(row, metrics[a], metrics[b], untested)[0]
@@ -171,7 +171,7 @@ class ToolEffect:
     @property
     def why_untested(self) -> str:
         """Reason why this effect is not tested; empty if it is tested."""
-        reason = self.shared.untested(self.metrics)
+        reason = self.shared.untested(self.metrics, (self.a, self.b))
         return "" if reason is None else UNTESTED[reason]
 
     @property

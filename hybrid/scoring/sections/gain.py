@@ -71,7 +71,7 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
         names = [(a.solver, b.solver, name) for a, b, name in quantities if a is not None and b is not None]
         overall = {(row.a, row.b, row.quantity): row for row in section_rows if not row.group}
         tested = [overall[name] for name in names if name in overall]
-        if tested and all(row.low is not None for row in tested):
+        if tested and tested[0].low is not None:
             unclear = unclear_parts(ConclusionRows(comparison, ("differences", "helped", "answered")), group)
             words = said_of(*tested, none=none_said(comparison, group), unclear=unclear)[1]
             sentences.append(f"{group.hybrid.solver}: {words}")
@@ -106,7 +106,11 @@ SHARED = case(
     "Of the {gain}, {presence} come from offering tools that return nothing; tool output adds {content}.",
 )
 PARTS = case("content.parts", "any other", "{presence}; {content}.")
-ALONE = case("content.alone", "the model alone was not asked", "Compared with tools that return nothing, {content}.")
+ALONE = case(
+    "content.alone",
+    "the model alone was not asked, or its difference from blank tools is not tested (it answers nothing)",
+    "Compared with tools that return nothing, {content}.",
+)
 
 
 def said_of(

@@ -11,13 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hybrid.core.types import Cell, Fault, Kind, Metric, Outcome, Question, Reply, Usage
+from hybrid.display.terminal import clipped
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion import ORDER, cases, conclusion
+from hybrid.scoring.conclusion import ORDER, _Conclusion, cases, conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
-from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_rows import NAME_WIDTH, ConclusionRows
 from hybrid.scoring.conclusion_tasks import significant_with_sign
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
@@ -594,7 +595,7 @@ def test_no_mean_over_tasks_is_told_while_questions_are_open(synthetic_runs: Any
 
 
 def test_a_metric_of_other_units_is_not_tested(full: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Overlap, "untested", lambda self, metrics=None: "units")
+    monkeypatch.setattr(Overlap, "untested", lambda self, metrics=None, solvers=None: "units")
     sentences = conclusion(compare(full.solvers))
     assert {"gain.units", "specialists.units", "content.units"} <= ids(sentences)
     assert "not tested, as accuracy_macro does not count the same units for both" in sentences[0].text
@@ -687,3 +688,45 @@ def test_a_part_of_the_gain_has_the_same_claim_whatever_pairs_are_chosen(synthet
         verdicts.add(noninferior.SECTION.lead(comparison, list(noninferior.SECTION.rows(comparison))))
     assert len(texts) == 1
     assert len(verdicts) == 1
+
+
+def test_a_pair_that_is_left_out_is_computed_once(
+    synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {name: {"Jigsaw": letters(word)} for name, word in hybrid("36r 4w", "20rw", "20r 20a").items()}
+    runs = [synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)]
+    blank = {"controller": {"Jigsaw": letters("20rw")}}
+    runs.append(synthetic_runs.from_letters(tmp_path / "blank", blank, "blank"))
+    solvers = compare_paths([run.path for run in runs]).solvers
+    comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("specialist", "controller"),)))
+    aligned: list[tuple[str, ...]] = []
+    original = Overlap.of
+
+    def count(solvers: Sequence[Scored], *arguments: Any, **options: Any) -> Overlap:
+        aligned.append(tuple(solver.solver for solver in solvers))
+        return original(solvers, *arguments, **options)
+
+    monkeypatch.setattr(Overlap, "of", count)
+    assert "content.source" in ids(conclusion(comparison))
+    assert ("mllm", "controller") in aligned
+    assert len(aligned) == len(set(aligned))
+    rows, (alone, with_tools) = ConclusionRows(comparison), map(comparison.named, ("mllm", "controller"))
+    pair = rows.tested_pair(alone, with_tools)
+    assert pair.state == "more"
+    assert pair.rows[0].value == pytest.approx(0.4)
+    assert rows.tested_pair(alone, with_tools) is ConclusionRows(comparison).tested_pair(alone, with_tools) is pair
+    turned = rows.tested_pair(with_tools, alone)
+    assert turned.state == "less"
+    assert turned.rows[0].value == pytest.approx(-0.4)
+
+
+def test_a_specialist_that_answers_is_not_said_to_be_silent_like_a_solver_of_a_similar_name() -> None:
+    # Long names are cut in the middle.
+    names = [f"a_solver_with_the_number_{number}_in_the_middle_of_its_name" for number in (1, 2)]
+    assert clipped(names[0], NAME_WIDTH) == clipped(names[1], NAME_WIDTH)
+    specialist = solver(names[0], {"Jigsaw": letters("20rw")})
+    with_tools = solver(names[1], {"Jigsaw": "a" * 40})
+    rows = ConclusionRows(compare([specialist, with_tools]))
+    sentence = _Conclusion(rows)._next_to_specialists(specialist, with_tools, "accuracy")
+    assert sentence.id == "specialists.alone"
+    assert f"nothing to compare there, as {clipped(names[1], NAME_WIDTH)} answers nothing" in sentence.text

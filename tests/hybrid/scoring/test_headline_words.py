@@ -17,6 +17,7 @@ from hybrid.scoring.conclusion_rows import (
     mean_count,
     measure,
     number,
+    short_name,
     signed,
     turned,
     why_no_interval,
@@ -49,6 +50,8 @@ def test_a_tested_difference_fills_all_fields() -> None:
 def test_the_solvers_without_an_answer_are_named() -> None:
     several = [pair_in_state("more", silent=names).fields()["silent"] for names in (("a",), ("a", "b"))]
     assert several == ["a answers nothing", "a and b answer nothing"]
+    clipped_names = pair_in_state("more", silent=("a" * 40, "b")).fields()["silent"]
+    assert clipped_names == f"{short_name(solver('a' * 40, {'Jigsaw': 'r'}))} and b answer nothing"
 
 
 def test_a_failed_pair_counts_all_questions_that_were_asked() -> None:

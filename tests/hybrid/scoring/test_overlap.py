@@ -166,6 +166,16 @@ def test_who_answers_nothing_of_what_both_have_is_not_tested(a: str, b: str, rea
     assert shared.untested() == shared.untested(shared.headline("guess")) == reason
 
 
+def test_only_the_compared_solvers_need_answers() -> None:
+    solvers = [solver(name, {"Jigsaw": word}) for name, word in (("a", "a" * 20), ("b", "w" * 20), ("c", "r" * 20))]
+    shared = compare(solvers).overlap(*solvers)
+    a, b, c = shared.headline("guess") or ()
+    assert shared.untested() == shared.untested((a, b, c)) == shared.untested((a, c), (solvers[0], solvers[2]))
+    assert shared.untested() == "unanswered"
+    assert shared.untested((b, c), solvers[1:]) is shared.untested(None, solvers[1:]) is None
+    assert (shared.without_answers(), shared.without_answers((b, c), solvers[1:])) == ((solvers[0],), ())
+
+
 def test_other_units_are_not_tested() -> None:
     shared = shared_of(compared("rw" * 10, "wr" * 10), "a", "b")
     a, b = shared.accuracy("guess")

@@ -165,6 +165,30 @@ def test_a_contrast_is_of_the_headline_over_all_and_of_accuracy_in_a_task() -> N
     assert [(row.low, UNTESTED["failed"] in row.note) for row in rows] == [(None, True)] * 3
 
 
+@pytest.mark.parametrize(
+    ("silent", "untested"),
+    [
+        ((), set()),
+        (("first",), {"gain", "presence"}),
+        (("second",), {"presence", "content"}),
+        (("third",), {"gain", "content"}),
+        (("first", "second", "third"), {"gain", "presence", "content"}),
+    ],
+)
+def test_a_contrast_needs_the_answers_of_its_two_solvers_alone(silent: tuple[str, ...], untested: set[str]) -> None:
+    words = {"first": "rrwwwwww", "second": "rrrwwwww", "third": "rrrrrrrw"}
+    solvers = [solver(name, {"Jigsaw": "a" * 8 if name in silent else word}) for name, word in words.items()]
+    of = {"gain": (0, 2), "presence": (0, 1), "content": (1, 2)}
+    rows = list(contrasts(compare(solvers), "section", solvers, of))
+    notes = {(row.quantity, row.group): row.note for row in rows}
+    assert {name for name, note in notes.items() if UNTESTED["unanswered"] in note} == {
+        (name, group) for name in untested for group in ("", "Jigsaw")
+    }
+    assert {(row.quantity, row.group) for row in rows if row.low is None} == {
+        (name, group) for name in untested for group in ("", "Jigsaw")
+    }
+
+
 def test_a_contrast_of_some_questions_has_these_alone() -> None:
     comparison = compared()
     ids = frozenset(("Jigsaw_1", "Jigsaw_2", *(f"Counting_{n}" for n in range(1, 5))))

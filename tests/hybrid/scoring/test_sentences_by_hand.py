@@ -92,7 +92,7 @@ CLAIMS = {
             ["few", "failed", "silent", "gain"],
             (
                 "for gain (+20 points, 10 to 30); not tested few (no interval), failed (more than 1 % of the "
-                "questions failed), silent (one of the two answers nothing)"
+                "questions failed), silent (at least one of the two answers nothing)"
             ),
             1,
         ),

@@ -69,6 +69,13 @@ def test_an_effect_is_untested_if_its_own_solvers_failed() -> None:
     assert reasons == {GAIN: "", OFFERING: UNTESTED["failed"], OUTPUT: UNTESTED["failed"]}
 
 
+def test_a_solver_without_answers_withholds_its_own_effects_alone() -> None:
+    solvers = [solver(name, {"Jigsaw": word}) for name, word in {**WORDS, "alone": "a" * 11}.items()]
+    comparison = compare(solvers, ComparisonOptions(allow_failed=True))
+    reasons = {effect.quantity: effect.why_untested for effect in tool_effects(comparison, group_of(comparison))}
+    assert reasons == {GAIN: UNTESTED["unanswered"], OFFERING: UNTESTED["unanswered"], OUTPUT: ""}
+
+
 def test_solvers_without_a_common_question_have_no_effect() -> None:
     words = {"alone": {"Jigsaw": "r."}, "blank": {"Jigsaw": "rw"}, "hybrid": {"Jigsaw": ".r"}}
     comparison = compare([solver(name, word) for name, word in words.items()])

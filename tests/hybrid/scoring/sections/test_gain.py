@@ -114,6 +114,14 @@ def test_the_sentence_is_of_all_tasks_and_not_of_the_last(tmp_path: Path, synthe
     assert "(+0 points, 95% CI -4 to +4)" in SECTION.lead(comparison, rows)
 
 
+def test_tool_output_is_measured_without_answers_of_the_model_alone(tmp_path: Path, synthetic_runs: Any) -> None:
+    real = {"controller": {"Jigsaw": "r" * 36 + "w" * 4}, "mllm": {"Jigsaw": "a" * 40}}
+    controls = {"blank": {"controller": {"Jigsaw": "rw" * 20}}, "cost": synthetic_runs.calling}
+    comparison = compare_controls(tmp_path, synthetic_runs, real=real, **controls)
+    words = SECTION.lead(comparison, tuple(SECTION.rows(comparison)))
+    assert words.startswith("controller: Compared with tools that return nothing, tool output adds 40 points (95% CI ")
+
+
 SOLVED = {
     "mllm": {"Counting": "r" * 4 + "w" * 16, "Jigsaw": "r" * 8 + "w" * 12},
     "controller": {"Counting": "r" * 9 + "w" * 11, "Jigsaw": "r" * 19 + "w"},
