@@ -344,7 +344,7 @@ class _Conclusion:
         pair, silent = self._rows.where_answered(specialist, hybrid)
         # Use the solver's name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
-        repeated = len(self._found.repetitions(specialist)) > 1
+        repeated = len(self._found.finished_repetitions(specialist)) > 1
         answers, rest = _specialists_words(pair, silent, whom, named, repeated=repeated)
         lead = "" if pair.state == "open" else f"{whom} "
         place = " where they answer" if silent else ""

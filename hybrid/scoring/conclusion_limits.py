@@ -70,6 +70,9 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
     names = {solver.solver for solver in solvers}
     rows = [row for row in conclusion_rows.of("outcomes") if row.a in names]
     found = conclusion_rows.found
+    # A repetition that failed entirely has neither judged answers nor the weights of its metric.
+    finished = (each for solver in solvers for each in found.finished_repetitions(solver))
+    first = next(finished, solvers[0])
     repeated = {solver.solver: found.repetitions(solver) for solver in solvers if solver in found.contestants}
     failed = _counts(repeated, lambda solver: (solver.failed, len(solver.scores)))
     waiting = _counts(repeated, lambda solver: (solver.open, solver.open + len(solver.scores)))
@@ -82,16 +85,16 @@ def limits_of(conclusion_rows: ConclusionRows, groups: Sequence[ComparisonGroup]
         yield PARTIAL.fill(parts=listed(partial))
     counted = _counted_ids(found, repeated)
     if unanswered := _counts(repeated, lambda solver: _unanswered(solver, counted)):
-        judged = any(score.correct is not None for score in solvers[0].scores if score.id in counted)
+        judged = any(score.correct is not None for score in first.scores if score.id in counted)
         words = COUNTS if judged else {**COUNTS, "wrong": SUBSTITUTE}
-        yield UNANSWERED.fill(each=", ".join(unanswered), counts=words[solvers[0].unanswered])
+        yield UNANSWERED.fill(each=", ".join(unanswered), counts=words[first.unanswered])
     for row in rows:
         if row.quantity == UNREADABLE and count_of(row) > UNREADABLE_SHARE * (row.n or 0):
             yield UNREADABLE_CALLS.fill(unread=count_of(row), n=row.n, solver=clipped(row.a, NAME_WIDTH))
     yield from _other_models(solvers)
     yield from _faults(conclusion_rows)
     yield from _of_other_rule(conclusion_rows, groups)
-    yield from _weights(solvers[0].metrics, conclusion_rows.found.headline)
+    yield from _weights(first.metrics, conclusion_rows.found.headline)
     clusters = {score.id: score.cluster for solver in solvers for score in solver.scores if score.cluster}
     if shared := shared_pictures(clusters.values()):
         yield shared
@@ -138,11 +141,15 @@ def _other_models(solvers: Sequence[Scored]) -> Iterator[str]:
 
 
 def _counts(repeated: Mapping[str, Sequence[Scored]], count: Callable[[Scored], tuple[int, int]]) -> list[str]:
-    """Return `mllm 3 of 40` for each solver with a count above 0; a repeated solver's repetitions are added up."""
+    """Return `mllm 3 of 40` for each solver with a count above 0; a repeated solver's repetitions are added up.
+
+    A repetition without any question of this kind is not among the number of repetitions.
+    """
     lines = []
     for repetitions in repeated.values():
-        amount, n = (sum(numbers) for numbers in zip(*map(count, repetitions), strict=True))
-        again = f" ({len(repetitions)} repetitions)" if len(repetitions) > 1 else ""
+        counts = [(amount, n) for amount, n in map(count, repetitions) if n]
+        amount, n = sum(amount for amount, _ in counts), sum(n for _, n in counts)
+        again = f" ({len(counts)} repetitions)" if len(counts) > 1 else ""
         if amount:
             lines.append(f"{short_name(repetitions[0])} {amount} of {n}{again}")
     return lines

@@ -6,6 +6,7 @@ for sentence in ranking_sentences(ConclusionRows(compare(solvers))):
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from hybrid.core.types import Metric
@@ -15,6 +16,7 @@ from hybrid.scoring.conclusion_rows import (
     CI,
     COUNTS,
     NAME_WIDTH,
+    NAMED,
     NO_CLAIM,
     UNCLAIMED,
     ConclusionRows,
@@ -42,13 +44,13 @@ BEST = case(
     "solvers.best",
     "several solvers, no model with tools",
     "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value}{again} over {n} "
-    "({interval}){ranking}.",
+    "({interval}){answered}{ranking}.",
 )
 TIES = case(
     "solvers.ties",
     "several share the highest value",
     "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value}{again} over {n} "
-    "({interval}){ranking}.",
+    "({interval}){answered}{ranking}.",
 )
 WAITING = case(
     "solvers.waiting",
@@ -92,25 +94,43 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         return
     most = max(row.value or 0.0 for row in values)
     best = [row for row in values if (row.value or 0.0) > most - 1e-9]
-    first, count = best[0], len(rows.found.contestants)
-    # Solvers with the same value may have different intervals.
-    same_interval = len({(f"{row.low:.3f}", f"{row.high:.3f}") for row in best}) == 1
-    of_first = "" if same_interval else f" for {clipped(first.a, NAME_WIDTH)}"
-    metrics = [metric for metric in rows.found.named(first.a).metrics if metric.name == first.metric]
+    first, count = _first_tested(rows, best), len(rows.found.contestants)
+    n, interval = _questions_and_interval(first, best)
     yield say(
         ONE_SOLVER if count == 1 else TIES if len(best) > 1 else BEST,
         best=listed([f"{clipped(row.a, NAME_WIDTH)}{row.note if len(best) > 1 else ''}" for row in best]),
         again=first.note if len(best) == 1 else "",
         count=count,
-        metric=measure(metrics),
+        metric=measure(_headline_of(rows, rows.found.named(first.a))),
         value=f"{first.value:.3f}",
-        n=how_many(first.n or 0),
-        interval=f"{CI} {first.low:.3f} to {first.high:.3f}{of_first}",
-        where=_where_answered(rows, first.a),
+        n=n,
+        interval=interval,
+        where=_where_answered(rows, first.a) if count == 1 else "",
+        answered=_list_answered(rows, best) if count > 1 else "",
         ranking=_list_unranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
     )
     if count > 1:
         yield _ahead(rows, first.a, tied=len(best) > 1)
+
+
+def _first_tested(rows: ConclusionRows, best: Sequence[Result]) -> Result:
+    """Return the first of the best solvers with a tested difference, so that no difference of another is left out."""
+    if len(best) == 1:
+        return best[0]
+    tested = {name for row in _tested(_all_pairs(rows)) for name in (row.a, row.b)}
+    return next((row for row in best if row.a in tested), best[0])
+
+
+def _questions_and_interval(first: Result, best: Sequence[Result]) -> tuple[str, str]:
+    """Return the number of questions and the interval of the `first` of the best solvers.
+
+    Solvers with the same value may differ in both, so the solver is named where they differ.
+    """
+    of_first = f" for {clipped(first.a, NAME_WIDTH)}"
+    same_n = len({row.n for row in best}) == 1
+    same_interval = len({(f"{row.low:.3f}", f"{row.high:.3f}") for row in best}) == 1
+    interval = f"{CI} {first.low:.3f} to {first.high:.3f}{of_first if same_n and not same_interval else ''}"
+    return f"{how_many(first.n or 0)}{'' if same_n else of_first}", interval
 
 
 def _without_interval(rows: ConclusionRows) -> Sentence:
@@ -134,13 +154,24 @@ def _without_interval(rows: ConclusionRows) -> Sentence:
 
 
 def _where_answered(rows: ConclusionRows, name: str) -> str:
+    """Return the opening of a sentence on a solver: its value where it answers, before its value over all questions."""
+    words = _value_where_answered(rows, name)
+    return f"{words}; over all, " if words else ""
+
+
+def _list_answered(rows: ConclusionRows, best: Sequence[Result]) -> str:
+    """Return the value of each of the best solvers where it answers, as additions to the sentence that names them."""
+    return "".join(f"; {words}" for row in best[:NAMED] if (words := _value_where_answered(rows, row.a)))
+
+
+def _value_where_answered(rows: ConclusionRows, name: str) -> str:
     """Return the value of a specialist on the questions that it answers; empty if it answers all, or for other solvers.
 
     Over repetitions, the number of answered questions is a mean, and the value covers the answered repetitions. A
     metric over groups of questions has a value only where whole groups were answered, so the result is empty for it.
     """
     solver = rows.found.named(name)
-    overlap, count = rows.found.overlap(solver), len(rows.found.repetitions(solver))
+    overlap, count = rows.found.overlap(solver), len(rows.found.finished_repetitions(solver))
     number_answered, n = float((1 - overlap.silent_share[0])[overlap.counted].sum()), int(overlap.counted.sum())
     if role(solver) != "specialist" or not 0 < number_answered < n:
         return ""
@@ -153,7 +184,7 @@ def _where_answered(rows: ConclusionRows, name: str) -> str:
     of_all = f"{mean_count(number_answered, n)} of {how_many(n)}"
     again = f" (mean of {count} repetitions)" if count > 1 else ""
     value = format_value(metrics[0].value)
-    return f"{clipped(name, NAME_WIDTH)} answers {of_all}{again}, on these with {value}; over all, "
+    return f"{clipped(name, NAME_WIDTH)} answers {of_all}{again}, on these with {value}"
 
 
 def _list_unranked(rows: ConclusionRows, values: Sequence[Result]) -> str:
@@ -195,7 +226,19 @@ def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
 
 
 def _headline_of(rows: ConclusionRows, solver: Scored) -> list[Metric]:
-    return [metric for metric in solver.metrics if metric.name == rows.found.headline]
+    """Return the headline metric of the first repetition that has a value of it; empty if none has."""
+    metrics = (metric for repetition in rows.found.repetitions(solver) for metric in repetition.metrics)
+    valued = (metric for metric in metrics if metric.name == rows.found.headline and metric.value is not None)
+    return list(itertools.islice(valued, 1))
+
+
+def _all_pairs(rows: ConclusionRows) -> list[HeadlinePair]:
+    return [rows.pair(rows.found.named(pair.a), rows.found.named(pair.b)) for pair in rows.found.pairs]
+
+
+def _tested(pairs: Sequence[HeadlinePair]) -> list[Result]:
+    """Return the differences that were tested; their p values are adjusted together."""
+    return [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
 
 
 def _ahead(rows: ConclusionRows, best: str, *, tied: bool = False) -> Sentence:
@@ -205,8 +248,8 @@ def _ahead(rows: ConclusionRows, best: str, *, tied: bool = False) -> Sentence:
     """
     it = clipped(best, NAME_WIDTH) if tied else "it"
     subject = {"best": it if tied else "It", "inside": it, "of": f" of {it}" if tied else ""}
-    pairs = [rows.pair(rows.found.named(pair.a), rows.found.named(pair.b)) for pair in rows.found.pairs]
-    tested = [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
+    pairs = _all_pairs(rows)
+    tested = _tested(pairs)
     of_best = [
         turned(row, (row.b, row.a) if row.a == best else (row.a, row.b)) for row in tested if best in (row.a, row.b)
     ]

@@ -68,23 +68,28 @@ def of_contestants(comparison: Comparison, section_rows: Sequence[Result]) -> li
     rows = {row.a: replace(row, note="") for row in section_rows if is_value(row, comparison)}
     contestant_rows = []
     for contestant in comparison.contestants:
-        row, repetitions = rows.get(contestant.solver), comparison.repetitions(contestant)
-        mean = (
-            comparison.overlap(contestant).headline(comparison.rule)
-            if row is not None and len(repetitions) > 1
-            else None
-        )
-        if row is not None and mean:
-            of_repeats = [rows[scored.solver] for scored in repetitions if scored.solver in rows]
-            values = [of_repeat.value or 0.0 for of_repeat in of_repeats]
-            count = len(comparison.finished_repetitions(contestant))
-            ends = f" (mean of {count} repetitions, {min(values):.3f} to {max(values):.3f})"
-            mean_row = with_interval(replace(row, note=ends if count > 1 else ""), mean[0])
-            # A repetition without any answer has no interval, but the mean has one if another repetition was answered.
-            tested = row.low is not None or (not contestant.open and any(each.low is not None for each in of_repeats))
-            row = mean_row if tested else replace(mean_row, low=None, high=None)
-        contestant_rows += [] if row is None else [row]
+        # A repetition that failed entirely has no value, so any other may be the first with one.
+        repetitions = comparison.repetitions(contestant)
+        of_repeats = [rows[scored.solver] for scored in repetitions if scored.solver in rows]
+        if of_repeats:
+            of_first = replace(of_repeats[0], a=contestant.solver)
+            contestant_rows.append(
+                of_first if len(repetitions) == 1 else _mean_row(comparison, contestant, of_first, of_repeats)
+            )
     return contestant_rows
+
+
+def _mean_row(comparison: Comparison, contestant: Scored, row: Result, of_repeats: Sequence[Result]) -> Result:
+    """Return the mean over the repetitions with a value, in place of the `row` of the first of these."""
+    metrics = comparison.overlap(contestant).headline(comparison.rule)
+    if not metrics:
+        return row
+    values, count = [each.value or 0.0 for each in of_repeats], len(of_repeats)
+    ends = f" (mean of {count} repetitions, {min(values):.3f} to {max(values):.3f})"
+    mean_row = with_interval(replace(row, note=ends if count > 1 else ""), metrics[0])
+    # A repetition without any answer has no interval, but the mean has one if another repetition was answered.
+    tested = row.low is not None or (not contestant.open and any(each.low is not None for each in of_repeats))
+    return mean_row if tested else replace(mean_row, low=None, high=None)
 
 
 def is_value(row: Result, comparison: Comparison) -> bool:
@@ -104,7 +109,8 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     value = f"{accuracy(row.value)}{note}{limits}"
-    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {row.n}."
+    of_row = "" if len({other.n for other in best}) == 1 else f" for {row.a}"
+    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {row.n}{of_row}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
     answered = [{score.id for score in solver.scores if not score.outcome.failed} for solver in comparison.solvers]
     same_questions = len(first) == 1 or all(ids == answered[0] for ids in answered)

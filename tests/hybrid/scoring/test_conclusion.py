@@ -645,11 +645,19 @@ def test_solvers_of_a_run_that_are_not_compared_were_asked_nevertheless(syntheti
     assert "not asked" not in " ".join(by_id.values())
 
 
-@pytest.mark.parametrize(("third", "count"), [("24r 16w", 2), ("40f", 1)])
+@pytest.mark.parametrize(
+    ("mllm", "count"),
+    [
+        (("20r 20w", "40f", "24r 16w"), 2),
+        (("20r 20w", "40f", "40f"), 1),
+        (("40f", "20r 20w", "24r 16w"), 2),
+        (("40f", "40f", "20r 20w"), 1),
+    ],
+)
 def test_a_repetition_that_failed_entirely_is_in_no_mean(
-    synthetic_runs: Any, tmp_path: Path, third: str, count: int
+    synthetic_runs: Any, tmp_path: Path, mllm: tuple[str, str, str], count: int
 ) -> None:
-    counts = {"mllm": "20r 20w", "mllm@2": "40f", "mllm@3": third, "controller": "36r 4w"}
+    counts = {**dict(zip(("mllm", "mllm@2", "mllm@3"), mllm, strict=True)), "controller": "36r 4w"}
     answers = {name: {"Jigsaw": letters(text)} for name, text in counts.items()}
     run = synthetic_runs.from_letters(tmp_path / "real", answers)
     solvers = compare_paths([run.path]).solvers
@@ -658,6 +666,7 @@ def test_a_repetition_that_failed_entirely_is_in_no_mean(
     for chosen in (solvers, alone):
         text = conclusion(compare(chosen), limits=False)[0].text
         assert (words in text) == (count > 1), text
+        assert f"{0.55 if count > 1 else 0.5:.3f}" in text
         assert "mean of 3" not in text
     notes = headline_tables(compare(solvers))[0].notes
     assert any("(mllm 2)" in note for note in notes) == (count > 1)

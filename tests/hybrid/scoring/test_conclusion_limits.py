@@ -44,6 +44,24 @@ def test_each_solver_has_its_own_counts() -> None:
     assert limits(*none)[0] == "unanswered questions count as wrong: c 30 of 36"
 
 
+@pytest.mark.parametrize("failed", ["mllm", "mllm@2"])
+def test_a_repetition_that_failed_entirely_has_no_unanswered_questions(failed: str) -> None:
+    words = {name: "36f" if name == failed else "20r 12w 4u" for name in ("mllm", "mllm@2")}
+    solvers = [solver(name, {"Jigsaw": letters(word)}, unanswered="wrong") for name, word in words.items()]
+    assert limits(*solvers)[:2] == [
+        "failed and left out: mllm 36 of 72 (2 repetitions)",
+        "unanswered questions count as wrong: mllm 4 of 36",
+    ]
+
+
+def test_a_first_repetition_that_failed_entirely_does_not_hide_the_weights_of_tasks() -> None:
+    answers = {"mllm": ("36f", "4f"), "mllm@2": ("20r 16w", "2r 2w")}
+    solvers = [
+        solver(name, {"Counting": letters(many), "Jigsaw": letters(few)}) for name, (many, few) in answers.items()
+    ]
+    assert "task Jigsaw has 4 questions of 40 and half of the weight" in limits(*solvers)
+
+
 def test_one_solver_of_generated_questions_is_enough_for_their_limit() -> None:
     predictions = of("b", "20r 16w", data=replace(GENERATED, facts={}))
     assert limits(of("a", "30r 6w", data=GENERATED), predictions)[0] == GENERATED_QUESTIONS

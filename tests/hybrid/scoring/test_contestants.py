@@ -62,6 +62,24 @@ def test_of_solvers_with_the_same_value_only_the_repeated_one_has_a_range() -> N
     )
 
 
+def test_a_first_repetition_that_failed_entirely_has_no_part_in_the_mean() -> None:
+    answers = {
+        "mllm": "f" * 40,
+        "mllm@2": "r" * 20 + "w" * 20,
+        "mllm@3": "r" * 22 + "w" * 18,
+        "zzz": "r" * 10 + "w" * 30,
+    }
+    (built,) = results(compare([solver(name, {"Jigsaw": word}) for name, word in answers.items()]), ["metrics"])
+    assert built.lead.startswith("mllm has the highest accuracy_macro, 0.525 (mean of 2 repetitions, 0.500 to 0.550)")
+
+
+def test_of_solvers_with_the_same_value_the_number_of_questions_is_of_the_named_one() -> None:
+    for n, words in ((30, "over n = 30 for mllm."), (40, "over n = 40.")):
+        answers = {"mllm": "r" * n + "f" * (40 - n), "zzz": "r" * 40}
+        (built,) = results(compare([solver(name, {"Jigsaw": word}) for name, word in answers.items()]), ["metrics"])
+        assert built.lead.startswith(f"mllm and zzz have the highest accuracy_macro, 1.000, {words}")
+
+
 def test_questions_of_one_picture_limit_what_is_said(synthetic_runs: Any, tmp_path: Path) -> None:
     run = synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": "rw" * 15}})
     variants = [replace(question, cluster=f"picture of q{n // 3}") for n, question in enumerate(run.questions())]

@@ -9,7 +9,7 @@ import pytest
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Cell, Metric
-from hybrid.scoring.compare import SolverPair, compare
+from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion import NO_BLANK, _command, _Conclusion, _measure, _of_gains, _several, _specialists_words
 from hybrid.scoring.conclusion_cases import say
 from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested, ranking_sentences
@@ -258,7 +258,7 @@ def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str,
 )
 def test_a_lead_over_specialists_names_who_leads(difference: Result, facts: dict[str, Any], text: str) -> None:
     result = pair("tools", difference, values=VALUES, metrics=(METRIC, METRIC), **facts)
-    found = SimpleNamespace(groups=(), repetitions=lambda scored: (scored,))
+    found = SimpleNamespace(groups=(), finished_repetitions=lambda scored: (scored,))
     stub: Any = SimpleNamespace(found=found, where_answered=lambda *solvers: (result, {}))
     assert _Conclusion(stub)._next_to_specialists(ALONE, result.b, "").text == text
 
@@ -362,6 +362,17 @@ def test_repeated_specialists_answer_a_mean_over_their_repetitions() -> None:
     assert in_all == "specialist answers 30 of 40 questions (mean of 2 repetitions), on these with 0.500; over all, "
 
 
+def test_a_repetition_that_failed_entirely_answers_no_questions() -> None:
+    for words in (("20r20a", "20r20a", "40f"), ("40f", "20r20a", "20r20a")):
+        of_mean = coverage_notes(**dict(zip(("specialist", "specialist@2", "specialist@3"), words, strict=True)))
+        assert of_mean["specialist"].startswith("specialist answers 20 of 40 questions (mean of 2 repetitions), on ")
+    assert coverage_notes(**{"specialist": "20r20a", "specialist@2": "40f"})["specialist"] == (
+        "specialist answers 20 of 40 questions, on these with 1.000; over all, "
+    )
+    said = of_specialists(**{"specialist": "20r20a", "specialist@2": "40f", "controller": "30r10w"})
+    assert said.startswith("The specialists alone answer 20 of 40 questions; on these, both get 20 right: ")
+
+
 def test_specialists_do_not_answer_all_questions_by_rounding() -> None:
     repeated = {f"specialist@{n}": "40r" for n in range(2, 31)}
     words = coverage_notes(specialist="39r1a", **repeated)["specialist"]
@@ -442,6 +453,68 @@ def test_of_solvers_with_the_same_value_each_has_its_own_repetitions(name: str, 
     both = sorted([("mllm", "mllm (mean of 2 repetitions, 0.500 to 0.750)"), (name, name)])
     said = ranking(**dict(sorted({"mllm": "30r10w", "mllm@2": "20r20w", name: "25r15w"}.items())))["solvers.ties"]
     assert f"{both[0][1]}, {both[1][1]} share the highest accuracy, 0.625 over 40 questions (95% CI {first})" in said
+
+
+def test_a_first_repetition_that_failed_entirely_leaves_the_others_in_the_ranking() -> None:
+    mllm = {"mllm": "40f", "mllm@2": "20r20w", "mllm@3": "22r18w"}
+    of_mllm = "accuracy, 0.525 (mean of 2 repetitions, 0.500 to 0.550) over 40 questions (95% CI 0.372 to 0.673)"
+    assert ranking(**mllm, other="10r30w") == {
+        "solvers.best": f"Of 2 solvers, none of them a model with tools, mllm has the highest {of_mllm}.",
+        "ahead.some": "It is ahead of other by 28 points (14 to 44), adjusted (Holm) for 1 test.",
+    }
+
+
+def test_a_first_repetition_that_failed_entirely_does_not_decide_what_the_metric_is() -> None:
+    """Of 320 questions text_only is right on 202 and mllm on 168, but mllm has the higher mean over tasks."""
+    failed = {"Counting": letters("300f"), "Jigsaw": letters("20f")}
+    mllm = {"Counting": letters("150r150w"), "Jigsaw": letters("18r2w")}
+    other = {"Counting": letters("190r110w"), "Jigsaw": letters("12r8w")}
+    solvers = [solver("mllm", failed), solver("mllm@2", mllm), solver("text_only", other)]
+    said = {each.id: each.text for each in ranking_sentences(ConclusionRows(compare(solvers)))}["solvers.best"]
+    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700 over 320 questions" in said
+    assert said.endswith("; over all questions, it would be text_only, 0.631.")
+
+
+def test_of_solvers_with_the_same_value_the_first_that_was_tested_is_named() -> None:
+    """A quarter of the questions of mllm failed, so that no difference of it is tested."""
+    assert ranking(mllm="30r10f", random="40r", text_only="40w") == {
+        "solvers.ties": "Of 3 solvers, none of them a model with tools, mllm, random share the highest accuracy, 1.000 "
+        "over 40 questions for random (95% CI 0.912 to 1.000).",
+        "ahead.some": "random is ahead of text_only by 100 points (93 to 100), adjusted (Holm) for 1 test.",
+    }
+    # Without a tested difference, the first one is named.
+    untested = ranking(mllm="30r10f", random="36r4f", text_only="36w4f")
+    assert "over 30 questions for mllm (95% CI 0.886 to 1.000)." in untested["solvers.ties"]
+    assert untested["ahead.untested"].startswith("mllm is compared with none of the others: ")
+
+
+def test_of_solvers_with_the_same_value_the_one_of_a_chosen_pair_is_named() -> None:
+    solvers = [solver(name, {"Jigsaw": letters(word)}) for name, word in (("a", "40r"), ("b", "40r"), ("c", "40w"))]
+    comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("b", "c"),)))
+    said = {each.id: each.text for each in ranking_sentences(ConclusionRows(comparison))}
+    assert "a, b share the highest accuracy, 1.000 over 40 questions (95% CI 0.912 to 1.000)." in said["solvers.ties"]
+    assert said["ahead.some"].startswith("b is ahead of c by 100 points")
+
+
+def ranked_specialist(word: str, other: str) -> str:
+    """Return the first sentence on a specialist with these answers and a model alone."""
+    answers = {"mllm": other, "specialist": word}
+    solvers = [
+        solver(name, {"Jigsaw": letters(answer)}, folder=run_of("specialist") if name == "specialist" else None)
+        for name, answer in answers.items()
+    ]
+    return next(ranking_sentences(ConclusionRows(compare(solvers)))).text
+
+
+def test_a_best_specialist_has_its_value_where_it_answers() -> None:
+    best, tied = ranked_specialist("30r10a", "20r20w"), ranked_specialist("30r10a", "35r5w")
+    where_answered = "); specialist answers 30 of 40 questions, on these with 1.000"
+    assert "specialist has the highest accuracy, 0.875 over 40 questions (95% CI 0." in best
+    assert f"{where_answered}." in best
+    assert "mllm, specialist share the highest accuracy, 0.875 over 40 questions (95% CI 0." in tied
+    assert f"{where_answered}; with unanswered " in tied
+    assert "answers" not in ranked_specialist("40r", "20r20w")
+    assert "answers" not in ranked_specialist("10r30a", "40r")
 
 
 def of_specialists(**answers: str) -> str:
