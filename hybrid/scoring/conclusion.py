@@ -33,6 +33,7 @@ from hybrid.scoring.conclusion_rows import (
     ends_of,
     format_value,
     listed,
+    mean_count,
     measure,
     short_name,
     shown,
@@ -58,6 +59,7 @@ from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, none_said, sai
 
 GAIN_WORDS = ("a gain for", "a loss for")
 NO_DIFFERENCE = "no significant difference for"
+SPECIALISTS = "The specialists alone"
 SELDOM = 0.2  # Below this share of questions with a call, the first sentence states their number
 
 
@@ -131,7 +133,7 @@ GAIN_CASES = cases_of_claims(
         ),
         "waiting": "The effect of tools is not known yet, because {left} questions are not finished: {command}",
         "units": "{answers}: not tested, as {metric} does not count the same units for both{called}.",
-        "apart": "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out{called}.",
+        "apart": "{hybrid} and {other} are not compared: {apart}{called}.",
     },
 )
 NO_ALONE = case(
@@ -175,20 +177,20 @@ SPECIALISTS_CASES = cases_of_claims(
         ),
         "split": "{answers}: {lead}{whole}{split}{rest}.",
         "few": "{answers}: {few}{rest}.",
-        "silent": "The specialists alone answer none of these questions.",
+        "silent": "{who} answer none of these questions.",
         "failed": (
-            "The specialists alone are not compared{place}: {failed} of {n} questions failed, more than 1 % (to "
-            "conclude anyway: --allow-failed)."
+            "{who} are not compared{place}: {failed} of {n} questions failed, more than 1 % (to conclude anyway: "
+            "--allow-failed)."
         ),
-        "waiting": "The specialists alone are not compared: questions are not finished yet.",
+        "waiting": "{who} are not compared: questions are not finished yet.",
         "units": "{answers}: not tested, as {metric} does not count the same units for both.",
-        "apart": "{hybrid} and {other} are not compared: they share no question, or --pairs leaves them out.",
+        "apart": "{hybrid} and {other} are not compared: {apart}.",
     },
 )
 NOTHING_NEXT_TO_SPECIALISTS = case(
     "specialists.alone",
     "they answer, and the solver with tools answers none of these questions",
-    "{answers}: nothing to compare there, as {silent}{rest}.",
+    "{answers}: nothing to compare{there}, as {silent}{rest}.",
 )
 NO_SPECIALISTS = case("specialists.absent", "they were not asked", "The specialists alone were not asked.")
 SPECIALISTS_NOT_CHOSEN = case(
@@ -226,6 +228,11 @@ TRAINED: Mapping[str, Case] = {
         "trained.less",
         "shown after adjustment (Holm), below 0",
         "In the form in which it was trained ({style}) the model does worse with the same tools: {size} ({ends}).",
+    ),
+    "unclaimed": case(
+        "trained.unclaimed",
+        "the difference supports no claim, for one of the reasons `rule`, `uneven`, `answering`, `others` and `split`",
+        "No claim for the form of the tools in its training: {difference}.",
     ),
     "open": case(
         "trained.open",
@@ -344,13 +351,30 @@ class _Conclusion:
         pair, silent = self._rows.where_answered(specialist, hybrid)
         # Use the solver's name, unless its model is known to be offered tools.
         whom = "with tools" if offers_tools(hybrid) else short_name(hybrid)
-        repeated = len(self._found.finished_repetitions(specialist)) > 1
-        answers, rest = _specialists_words(pair, silent, whom, named, repeated=repeated)
+        repeated, who = len(self._found.finished_repetitions(specialist)) > 1, self._name_specialists(specialist)
+        coverage = "" if silent else self._coverage(specialist, hybrid)
+        answers, rest = _specialists_words(pair, silent, whom, named, who=who, coverage=coverage, repeated=repeated)
         lead = "" if pair.state == "open" else f"{whom} "
-        place = " where they answer" if silent else ""
+        place, there = (" where they answer", " there") if silent else ("", "")
         if pair.state == "silent" and specialist.solver not in pair.silent:
-            return say(NOTHING_NEXT_TO_SPECIALISTS, answers=answers, rest=rest, **pair.fields())
-        return _of_pair(SPECIALISTS_CASES, pair, answers, whom=whom, lead=lead, rest=rest, place=place)
+            return say(NOTHING_NEXT_TO_SPECIALISTS, answers=answers, rest=rest, there=there, **pair.fields())
+        return _of_pair(SPECIALISTS_CASES, pair, answers, who=who, whom=whom, lead=lead, rest=rest, place=place)
+
+    def _name_specialists(self, specialist: Scored) -> str:
+        """Return `The specialists alone`, with the solver's name if specialists of another run are compared too."""
+        kind = (word(specialist), specialist.tool_output)
+        same = [solver for solver in self._found.contestants if (word(solver), solver.tool_output) == kind]
+        return f"{SPECIALISTS} ({short_name(specialist)})" if len(same) > 1 else SPECIALISTS
+
+    def _coverage(self, specialist: Scored, hybrid: Scored) -> str:
+        """Return how many questions specialists answer, a mean over repetitions; empty if they answer all or none."""
+        overlap = self._found.overlap(specialist, hybrid)
+        n, unanswered = int(overlap.counted.sum()), float(overlap.silent_share[0][overlap.counted].sum())
+        if not 0 < unanswered < n:
+            return ""
+        count = len(self._found.finished_repetitions(specialist))
+        again = f" (mean of {count} repetitions)" if count > 1 else ""
+        return f"answer {mean_count(n - unanswered, n)} of {how_many(n)}{again}"
 
     def _called(self, solvers: Sequence[Scored]) -> str:
         """Return the number of questions with a tool call, for each solver that seldom called a tool."""
@@ -386,6 +410,10 @@ class _Conclusion:
         row = next(rows, None)
         if row is None or row.low is None:
             yield say(TRAINED["untested"], style=style)
+            return
+        pair = self._rows.tested_pair(group.hybrid, trained)
+        if pair.claim in NO_CLAIM:
+            yield say(TRAINED["unclaimed"], difference=pair.without_claim(style))
             return
         state = shown(row) if row.holds else "open"
         size = signed(row) if state == "open" else size_of(row)
@@ -432,10 +460,18 @@ def _measure(pair: HeadlinePair) -> str:
 
 
 def _specialists_words(
-    pair: HeadlinePair, silent: Mapping[str, Result], whom: str, named: str, *, repeated: bool = False
+    pair: HeadlinePair,
+    silent: Mapping[str, Result],
+    whom: str,
+    named: str,
+    *,
+    who: str = SPECIALISTS,
+    coverage: str = "",
+    repeated: bool = False,
 ) -> tuple[str, str]:
-    """Describe the specialists' answers compared with `whom`, and the answers of `whom` where they are `silent`.
+    """Describe the answers of the specialists `who` compared with `whom`, and those of `whom` where they are `silent`.
 
+    `coverage` says how many questions the specialists answer if they answer some but are compared on all.
     If the specialists are `repeated`, `pair` covers the questions that at least one repetition answers, and includes
     the repetitions that leave these unanswered.
     """
@@ -452,14 +488,15 @@ def _specialists_words(
         asked = f"{how_many(pair.n + (row.n or 0))}{' in at least one repetition' if repeated else ''}"
         mixed = repeated and pair.split is not None and pair.split.mixed_repetitions
         these = "these, unanswered repetitions included" if mixed else "these"
-        answers = f"The specialists alone answer {pair.n} of {asked}; on {these}, {compared}"
+        answers = f"{who} answer {pair.n} of {asked}; on {these}, {compared}"
         rest = f"{count_of(row)} right" if unit else format_value(row.value)
         others = "question" if row.n == 1 else how_many(row.n or 0)
         return answers, f". On the other {others}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""
     # In the other cases, the sentence names the hybrid solver together with the size of its lead.
     next_to = f", {whom} {other}" if pair.state == "open" or pair.claim == "rule" else ""
-    return f"The specialists alone {verb} {own}{of_all}{unit}{next_to}", ""
+    opening = f"{who} {coverage}; over all, they" if coverage else who
+    return f"{opening} {verb} {own}{of_all}{unit}{next_to}", ""
 
 
 def _of_pair(cases_by_claim: Mapping[Claim, Case], pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:
@@ -471,8 +508,9 @@ WHY_UNTESTED: Mapping[str, str] = {
     "waiting": "questions are not finished",
     "silent": "at least one of the two answers nothing",
     "units": "the metric does not count the same units for both",
-    "apart": "no question in common, or --pairs leaves the pair out",
+    "apart": "no question in common",
 }
+NOT_CHOSEN = "--pairs or --baseline leaves the pair out"
 
 
 def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str, int]:
@@ -481,7 +519,9 @@ def _several(pairs: Sequence[HeadlinePair], words: tuple[str, str]) -> tuple[str
     for pair in pairs:
         row = pair.rows[0] if pair.rows else None
         if row is None or row.low is None:
-            kinds["not tested"].append(f"{short_name(pair.b)} ({WHY_UNTESTED.get(pair.state, 'no interval')})")
+            why = WHY_UNTESTED.get(pair.state, "no interval")
+            why = NOT_CHOSEN if pair.state == "apart" and not pair.is_chosen else why
+            kinds["not tested"].append(f"{short_name(pair.b)} ({why})")
         elif pair.claim in NO_CLAIM:
             kinds[UNCLAIMED].append(pair.without_claim(short_name(pair.b)))
         elif row.holds and row.excludes_zero:

@@ -142,6 +142,14 @@ case(
     "The wording of tool output matters: the same data in other words change the score by {size} ({ends}){unchanged}.",
 )
 case(
+    "words.unclaimed",
+    (
+        "a run with paraphrased tool output, whose difference supports no claim, for one of the reasons `rule`, "
+        "`uneven`, `answering`, `others` and `split`"
+    ),
+    "No claim for {difference}{unchanged}.",
+)
+case(
     "words.none",
     "a run with paraphrased tool output that changed no output",
     "The second wording changed none of {n} tool outputs: this run says nothing about their wording.",
@@ -346,8 +354,12 @@ def _words_of_tools(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sa
     if n and unchanged == n:
         yield _said("words.none", n=n)
         return
-    which = "matter" if row.holds and row.excludes_zero else "open"
     kept = _words("words.unchanged", unchanged=unchanged, n=n) if unchanged else ""
+    pair = rows.tested_pair(group.hybrid, other)
+    if pair.claim in NO_CLAIM:
+        yield _said("words.unclaimed", difference=pair.without_claim("the same data in other words"), unchanged=kept)
+        return
+    which = "matter" if row.holds and row.excludes_zero else "open"
     yield _said(f"words.{which}", size=signed(row), ends=f"{CI} {ends_of(row)}", unchanged=kept)
 
 

@@ -70,7 +70,7 @@ CONDITIONS: Mapping[Claim, str] = {
     "failed": "more than 1 % of the questions failed",
     "waiting": "a mean over tasks, or nothing in common, and questions are open",
     "units": "the metric counts other units for each",
-    "apart": "the pair shares no question, or --pairs leaves it out",
+    "apart": "the pair shares no question, or --pairs or --baseline leaves it out",
 }
 
 # By claim, the reason why the full difference of a pair counts as neither gain nor loss.
@@ -180,6 +180,8 @@ class HeadlinePair:
     other_rule: Result | None = None
     # For a mean over tasks: the difference over all questions, if it leads to another conclusion (`is_uneven`).
     over_all: Result | None = None
+    # Whether --pairs and --baseline, if given, name this pair.
+    is_chosen: bool = True
 
     @property
     def claim(self) -> Claim:
@@ -213,7 +215,7 @@ class HeadlinePair:
     def state(self) -> State:
         """The result of the paired difference, or why it has none."""
         if not self.rows:
-            # The two solvers share no question, or --pairs leaves them out.
+            # The two solvers share no question, or --pairs or --baseline leaves them out.
             return "waiting" if not self.metrics and (self.a.open or self.b.open) else "apart"
         for key, state in WHY_NOT.items():
             if UNTESTED[key] in self.rows[0].note:
@@ -231,6 +233,7 @@ class HeadlinePair:
             "other": short_name(self.a),
             "silent": f"{_and(names)} answer{'s' * (len(names) == 1)} nothing",
             "left": self.a.open + self.b.open,
+            "apart": "they share no question" if self.is_chosen else "--pairs or --baseline leaves them out",
             "few": why_no_interval(self.metrics),
         }
         if self.state == "waiting":
@@ -447,7 +450,10 @@ class ConclusionRows:
         metric = next((row.metric for row in differences if row.quantity == "helped"), None)
         rows = {row.quantity: row for row in differences if row.metric == metric}
         metrics = self.found.overlap(a, b).headline(b.unanswered)
-        pair = HeadlinePair(a, b, metrics=None if metrics is None else (metrics[0], metrics[1]))
+        chosen = self.found.options.pairs
+        is_chosen = chosen is None or any(set(each) == set(names) for each in chosen)
+        found = None if metrics is None else (metrics[0], metrics[1])
+        pair = HeadlinePair(a, b, metrics=found, is_chosen=is_chosen)
         if not rows:
             return pair
         n, values = rows["helped"].n or 0, (rows["value a"].value, rows["value b"].value)

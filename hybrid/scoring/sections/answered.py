@@ -2,7 +2,7 @@
 
 There are rows for the questions that both answered and, for a specialist, for those that it answers and for the rest.
 Over all questions, the difference is the sum of two parts. p tests the difference in the row, adjusted (Holm) within
-the family that the column header names.
+the family that the header or the column `family` names; a single test has no adjusted p.
 
 n: questions of the row that both have and neither failed
 source: ours

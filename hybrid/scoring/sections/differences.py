@@ -2,7 +2,7 @@
 
 Among the questions that both answered, helped counts those that b has right and a wrong, and harmed the reverse.
 none a, none b: questions without a readable answer from a, from b. p tests the difference in the row, adjusted (Holm)
-within the family that the column header names.
+within the family that the header or the column `family` names; a single test has no adjusted p.
 
 n: questions that both have and neither failed
 source: ours

@@ -1,8 +1,8 @@
 """How right is each solver?
 
-none: how a question without a readable answer counts (abstained, unparsed, out of budget, tool fault): as a guess on
-average (guess), or as wrong, as in the papers. A failed question is missing, not wrong: it is in no n; with_failed
-counts it as wrong.
+How a question without a readable answer (abstained, unparsed, out of budget, tool fault) counts is in the column `none`
+of csv and json: as a guess on average (guess), or as wrong, as in the papers. A failed question is missing, not wrong:
+it is in no n; only metrics whose names begin with with_failed count it, as wrong.
 
 n: as the metric's
 source: the benchmark's card

@@ -1,7 +1,7 @@
 """What is solved only with tools, and what only without?
 
 The settings without tools are all forms of the MLLM alone in this comparison: with images, captions or text only, and
-repetitions. A model that samples its answers solves different questions each time; by luck estimates how many.
+repetitions. Only a model that samples its answers solves different questions each time; by luck estimates how many.
 
 n: questions that all of these settings answered without a failure
 source: ours; docs/study.md

@@ -14,11 +14,11 @@ from hybrid.core.types import Cell, Fault, Kind, Metric, Outcome, Question, Repl
 from hybrid.display.terminal import clipped
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
-from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
+from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare
 from hybrid.scoring.conclusion import ORDER, _Conclusion, cases, conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
-from hybrid.scoring.conclusion_rows import NAME_WIDTH, ConclusionRows
+from hybrid.scoring.conclusion_rows import NAME_WIDTH, ConclusionRows, short_name
 from hybrid.scoring.conclusion_tasks import significant_with_sign
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
@@ -137,7 +137,7 @@ BY_HAND = {
             *["generated", "recorded", "unreadable", "model"],
         ]
     ),
-    *(f"trained.{state}" for state in ("more", "less", "open", "untested")),
+    *(f"trained.{state}" for state in ("more", "less", "open", "unclaimed", "untested")),
     *(case for case in cases() if case.partition(".")[0] in REVIEW),
 }
 
@@ -671,6 +671,41 @@ def test_a_repetition_that_failed_entirely_is_in_no_mean(
     notes = headline_tables(compare(solvers))[0].notes
     assert any("(mllm 2)" in note for note in notes) == (count > 1)
     assert not any("(mllm 3)" in note for note in notes)
+
+
+def test_a_pair_without_a_question_in_common_and_one_that_was_not_chosen_say_why(
+    synthetic_runs: Any, tmp_path: Path
+) -> None:
+    """`--baseline specialist` leaves out the model alone, although it answered the same questions."""
+    answers = {"mllm": "20r 20w", "controller": "30r 10w", "specialist": "20r 20w"}
+    run = synthetic_runs.from_letters(tmp_path / "run", {name: by_task(text) for name, text in answers.items()})
+    solvers = compare_paths([run.path]).solvers
+    options = ComparisonOptions(pairs=chosen_pairs([*answers], "specialist", ()))
+    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(solvers, options), limits=False)}
+    left_out = "controller and mllm are not compared: --pairs or --baseline leaves them out; controller called"
+    assert by_id["gain.apart"].startswith(left_out)
+    assert "specialists.more" in by_id
+    # The same pair, chosen in either order, of different questions.
+    other = synthetic_runs.from_letters(tmp_path / "other", {"mllm": {"Counting": letters("20r 20w")}})
+    tools = synthetic_runs.from_letters(tmp_path / "tools", {"controller": {"Jigsaw": letters("20r 20w")}})
+    apart = compare_paths([other.path, tools.path]).solvers
+    for pairs in (None, (SolverPair("mllm", "controller"),), (SolverPair("controller", "mllm"),)):
+        (text, *_) = conclusion(compare(apart, ComparisonOptions(pairs=pairs)), limits=False)
+        assert text.text.startswith("controller and mllm are not compared: they share no question; controller called")
+
+
+def test_of_the_specialists_of_two_runs_the_compared_ones_are_named(synthetic_runs: Any, tmp_path: Path) -> None:
+    answers = {"specialist": "30r 10a", "controller": "25r 15w", "mllm": "15r 25w"}
+    own = synthetic_runs.from_letters(tmp_path / "own", {name: by_task(text) for name, text in answers.items()})
+    other = synthetic_runs.from_letters(tmp_path / "other", {"specialist": by_task("10r 30a")})
+    for runs in ((own,), (own, other), (other, own)):
+        comparison = compare_paths([run.path for run in runs]).comparison
+        (text,) = (each.text for each in conclusion(comparison, limits=False) if each.id.startswith("specialists"))
+        specialist = comparison.groups[0].specialist
+        assert specialist is not None
+        name = "" if len(runs) == 1 else f" ({short_name(specialist)})"
+        assert text.startswith(f"The specialists alone{name} answer 30 of 40 questions; on these, they get 30 right")
+        assert "own" in name or len(runs) == 1
 
 
 def test_a_part_of_the_gain_has_the_same_claim_whatever_pairs_are_chosen(synthetic_runs: Any, tmp_path: Path) -> None:

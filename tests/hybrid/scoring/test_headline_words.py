@@ -40,6 +40,7 @@ def test_a_tested_difference_fills_all_fields() -> None:
     words = {"size": "+10 points", "interval": "95% CI 1 to 20", "whole": "+10 points (95% CI 1 to 20)"}
     words |= {"open": "no significant difference (95% CI 1 to 20 points)", "few": why_no_interval(None)}
     names = {"hybrid": "b", "other": "a", "silent": "b answers nothing", "metric": ""}
+    names |= {"apart": "they share no question"}
     none = dict.fromkeys(("split", "over_all", "right_a", "right_b", "depends", "by_rule"), "")
     assert fields == {"n": 40, "failed": 1, "left": 0, **names, **words, **none}
     assert pair_in_state("open").fields()["whole"] == "no significant difference (95% CI -10 to +10 points)"

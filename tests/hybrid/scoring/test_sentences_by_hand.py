@@ -54,6 +54,7 @@ CLAIMS = {
     "silent": pair("silent", row(0.2).noted(UNTESTED["unanswered"])),
     "waiting": pair("waiting", waiting=3),
     "apart": pair("apart"),
+    "unchosen": pair("unchosen", is_chosen=False),
 }
 
 
@@ -97,10 +98,10 @@ CLAIMS = {
             1,
         ),
         (
-            ["waiting", "apart"],
+            ["waiting", "apart", "unchosen"],
             (
-                "not tested waiting (questions are not finished), apart (no question in common, or --pairs leaves the"
-                " pair out)"
+                "not tested waiting (questions are not finished), apart (no question in common), unchosen (--pairs or "
+                "--baseline leaves the pair out)"
             ),
             0,
         ),
@@ -227,7 +228,11 @@ def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str,
     others.append(row(0.5, (0.4, 0.6), quantity="another", a="tools", b="trained"))
     group: Any = SimpleNamespace(hybrid=solver("tools", {"Jigsaw": "r"}), as_trained=solver("trained", {"Jigsaw": "r"}))
     by_section = {"effects": [*others, *of_pair, *others]}
-    stub: Any = SimpleNamespace(found=SimpleNamespace(groups=(group,)), of=by_section.__getitem__)
+    stub: Any = SimpleNamespace(
+        found=SimpleNamespace(groups=(group,)),
+        of=by_section.__getitem__,
+        tested_pair=lambda a, b: pair("trained", next(iter(rows), None)),
+    )
     (sentence,) = _Conclusion(stub)._as_trained(group)
     assert sentence.id == f"trained.{case}"
     assert sentence.text.endswith(words)
@@ -258,7 +263,8 @@ def test_the_effect_of_the_trained_form_is_stated(rows: list[Result], case: str,
 )
 def test_a_lead_over_specialists_names_who_leads(difference: Result, facts: dict[str, Any], text: str) -> None:
     result = pair("tools", difference, values=VALUES, metrics=(METRIC, METRIC), **facts)
-    found = SimpleNamespace(groups=(), finished_repetitions=lambda scored: (scored,))
+    overlap = compare([ALONE, result.b]).overlap
+    found = SimpleNamespace(groups=(), contestants=(), finished_repetitions=lambda scored: (scored,), overlap=overlap)
     stub: Any = SimpleNamespace(found=found, where_answered=lambda *solvers: (result, {}))
     assert _Conclusion(stub)._next_to_specialists(ALONE, result.b, "").text == text
 
@@ -569,7 +575,22 @@ def test_specialists_that_answer_no_whole_group_are_compared_on_all() -> None:
     comparison = compare(solvers)
     about = _Conclusion(ConclusionRows(comparison))
     said = about._next_to_specialists(comparison.named("specialist"), comparison.named("controller"), "").text
-    assert said.startswith("The specialists alone have circular.single 0.000")
+    assert said.startswith(
+        "The specialists alone answer 60 of 80 questions; over all, they have circular.single 0.000, controller 0.000. "
+    )
+
+
+def test_specialists_of_which_each_repetition_answers_a_part_say_how_many_they_answer() -> None:
+    """Every question is answered in one repetition, so no question is only one of the others."""
+    said = of_specialists(**{"specialist": "20r20a", "specialist@2": "20r20w", "controller": "25r15w"})
+    assert said.startswith(
+        "The specialists alone answer 30 of 40 questions (mean of 2 repetitions); over all, they score 0.625, "
+    )
+    # A repetition that failed entirely is in no mean.
+    failed = {"specialist": "20r20a", "specialist@2": "20r20w", "specialist@3": "40f", "controller": "25r15w"}
+    assert of_specialists(**failed).startswith("The specialists alone answer 30 of 40 questions (mean of 2 repetitions")
+    silent = of_specialists(**{"specialist": "40a", "specialist@2": "40a", "controller": "25r15w"})
+    assert silent == "The specialists alone answer none of these questions."
 
 
 def test_a_single_other_question_is_named_without_its_number() -> None:
