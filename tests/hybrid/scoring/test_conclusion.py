@@ -773,4 +773,4 @@ def test_a_specialist_that_answers_is_not_said_to_be_silent_like_a_solver_of_a_s
     rows = ConclusionRows(compare([specialist, with_tools]))
     sentence = _Conclusion(rows)._next_to_specialists(specialist, with_tools, "accuracy")
     assert sentence.id == "specialists.alone"
-    assert f"nothing to compare there, as {clipped(names[1], NAME_WIDTH)} answers nothing" in sentence.text
+    assert f"nothing to compare, as {clipped(names[1], NAME_WIDTH)} answers nothing" in sentence.text
