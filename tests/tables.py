@@ -8,6 +8,7 @@ next row.
 import dataclasses
 import functools
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
@@ -22,8 +23,9 @@ def _tables(file: Path) -> dict[str, list[list[str]]]:
     # The interpreter and the folder of the tests.
     text = file.read_text(encoding="utf-8").replace("{PYTHON}", sys.executable)
     for line in text.replace("{TESTS}", Path(__file__).parent.as_posix()).split("\n"):
-        if line.startswith("[") and line.endswith("]") and "\t" not in line:
-            rows = results[line[1:-1]] = []
+        # A cell may be an array, which begins and ends as a heading does.
+        if heading := re.fullmatch(r"\[([A-Za-z_][\w ]*)\]", line):
+            rows = results[heading[1]] = []
         elif line and not line.startswith("# "):
             rows.append(line.split("\t"))
     return results
