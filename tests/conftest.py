@@ -3,6 +3,7 @@
 import functools
 import gc
 import importlib
+import inspect
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ from hybrid.plugins.registry import load
 from hybrid.running import generated
 from hybrid.serving.cache import FindingCache
 from hybrid.serving.service import CachedTools
+from tests.time_limits import limit_coroutine, limit_processes
 
 # Set before torch loads: with a thread pool per core in the test process, everything takes a quarter longer.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -115,8 +117,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use certain fixtures as `system`, before `-m` selects tests."""
+    """Limit async tests, and mark tests that use certain fixtures as `system`, before `-m` selects tests."""
     for item in items:
+        # An async test that hangs fails at the line that waits.
+        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+            item.obj = limit_coroutine(item.obj)
         # Fixtures that train a model, build the site, or start a browser or a server.
         if not {"browser", "built", "tiny_vlm", "web"}.isdisjoint(getattr(item, "fixturenames", ())):
             item.add_marker("system")
@@ -191,6 +196,14 @@ def power_stays_on() -> Iterator[None]:
     one."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def processes_end() -> Iterator[None]:
+    """Limit every wait for a process that has no timeout of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        limit_processes(patch)
         yield
 
 

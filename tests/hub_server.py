@@ -20,6 +20,8 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.time_limits import join, wait_until
+
 # Files per page of a list; the real hub's pages are longer and are followed in the same way.
 PAGE = 3
 # Suffixes of files that the hub stores with LFS.
@@ -198,12 +200,13 @@ def serving() -> Iterator[HubServer]:
         await event.wait()
         await runner.cleanup()
 
-    thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
+    thread = threading.Thread(target=loop.run_until_complete, args=(run(),), daemon=True)
     thread.start()
-    ready.wait()
+    wait_until(lambda: ready.is_set() or not thread.is_alive(), "the hub server")
+    assert ready.is_set(), "the hub server failed to start"
     try:
         yield hub
     finally:
         loop.call_soon_threadsafe(event.set)
-        thread.join()
+        join(thread)
         loop.close()

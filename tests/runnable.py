@@ -27,6 +27,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -44,6 +45,8 @@ RUN = "bash"
 NOT_RUN = "sh"
 LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
 END_S = 120
+# Seconds after which `tests/forked.py` counts as hanging.
+START_S = 600
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
 
@@ -251,7 +254,8 @@ def _server() -> Path:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if stored.exists():
-            os.open(stored, os.O_WRONLY)
+            # Without a reader an open that blocks would wait forever, because nothing starts the server again.
+            os.open(stored, os.O_WRONLY | os.O_NONBLOCK)
             return folder
         os.mkfifo(stored)
         read = os.open(stored, os.O_RDONLY | os.O_NONBLOCK)
@@ -261,7 +265,12 @@ def _server() -> Path:
         forks = subprocess.Popen(words, env=environment, stdin=read, stdout=subprocess.PIPE)
         os.close(read)
         assert forks.stdout is not None
-        assert [forks.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2
+        alarm = threading.Timer(START_S, forks.kill)
+        alarm.daemon = True
+        alarm.start()
+        lines = [forks.stdout.readline() for _ in range(2)]
+        alarm.cancel()
+        assert lines == [b"ready\n"] * 2, f"tests/forked.py did not start within {START_S} s"
     # A process that holds the pipe open does not block the tests.
     atexit.register(forks.communicate, timeout=END_S)
     atexit.register(os.close, stream)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from bench.servers import Server, free_port
 from bench.servers import running as started
 from tests.runnable import forked
+from tests.time_limits import join
 
 
 class JsonHandler(BaseHTTPRequestHandler):
@@ -84,7 +85,7 @@ def listening(server: Listener) -> Iterator[Listener]:
             yield server
         finally:
             server.shutdown()
-            thread.join()
+            join(thread)
 
 
 @contextmanager

@@ -18,6 +18,9 @@ import sys
 import threading
 import traceback
 
+# Seconds after which a wait without a limit fails.
+END_S = 600.0
+
 
 class ForkedWorker:
     """The part of a `subprocess.Popen` that a `WorkerProcess` uses."""
@@ -39,8 +42,9 @@ class ForkedWorker:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end of the process, in any thread; raises `TimeoutExpired`."""
+        timeout = END_S if timeout is None else timeout
         if not select.select([self._ends], [], [], timeout)[0]:
-            raise subprocess.TimeoutExpired("worker", timeout or 0)
+            raise subprocess.TimeoutExpired("worker", timeout)
         with self._lock:
             if self.returncode is None:
                 self.returncode = int(os.read(self._ends, 16))

@@ -111,7 +111,7 @@ class Process:
         """Kill whatever is left of the group."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            self._process.wait(END_S)
 
     @property
     def output(self) -> str:

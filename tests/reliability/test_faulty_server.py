@@ -19,6 +19,7 @@ from bench._chat_server import answer_body, framed, on_thread, sight
 from hybrid.models.circuit import Circuit
 from hybrid.models.failures import Backoff, FailedRequest
 from tests.finished_runs import Command, Ended
+from tests.time_limits import join
 
 COUNT = 40
 IN_FLIGHT = "16"
@@ -259,10 +260,10 @@ def test_a_server_that_goes_away_and_comes_back_costs_no_question(
             time.sleep(away_s)
             server.start()
 
-        going = threading.Thread(target=go_and_return)
+        going = threading.Thread(target=go_and_return, daemon=True)
         going.start()
         result = hybrid(*words(questions(count), server.url, tmp_path / "run", *CONTROLLER, *PATIENT))
-        going.join()
+        join(going)
     assert tried_in_vain.is_set()
     assert result.code == 0
     assert result.report["outcomes"] == {"answered": count}

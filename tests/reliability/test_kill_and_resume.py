@@ -12,6 +12,7 @@ from faulty_server import FaultyServer
 from runs import CONTROLLER, Files, Process, Questions, number_of, words
 
 from tests.finished_runs import Command
+from tests.time_limits import END_S, wait_until
 
 IN_FLIGHT = 16
 # Longer than a worker takes between two requests, even on a busy machine.
@@ -78,10 +79,12 @@ def test_a_killed_run_of_ray_workers_asks_nothing_more_and_goes_on_here(
 def wait_until_still(server: FaultyServer) -> int:
     """Return the number of requests after `STILL_S` seconds without a new one."""
     seen = -1
-    while len(server.seen) != seen:
+    for _ in range(int(END_S / STILL_S)):
+        if len(server.seen) == seen:
+            return seen
         seen = len(server.seen)
         time.sleep(STILL_S)
-    return seen
+    pytest.fail(f"after {END_S:g} s there are still new requests")
 
 
 @pytest.mark.system
@@ -109,8 +112,7 @@ def test_a_killed_run_of_weights_in_this_process_goes_on(
     killed, full = Files(tmp_path / "killed", "mllm"), Files(tmp_path / "whole", "mllm")
     for goal in (1, count // 2):
         running = process([*values, str(killed.path)])
-        while len(killed.finished()) < goal and running.is_alive:
-            time.sleep(0.02)
+        wait_until(lambda g=goal, r=running: len(killed.finished()) >= g or not r.is_alive, f"{goal} answers")
         running.kill()
         assert running.end() == -signal.SIGKILL, running.output
         finished = killed.finished()

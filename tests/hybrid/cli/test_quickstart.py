@@ -19,6 +19,7 @@ from hybrid.core.types import Outcome, Score, Usage
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored
 from tests.finished_runs import Command
+from tests.time_limits import running_process
 
 RUNS = ("blink", "blink-blank")
 
@@ -135,8 +136,7 @@ def test_a_folder_that_can_be_none_is_refused_before_anything_is_drawn(
 @pytest.mark.slow
 def test_an_interruption_loses_nothing(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "hybrid", "quickstart", "--limit", "48", "--out", str(tmp_path / "quick")]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stderr is not None
+    with running_process(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         seen = b""
         while not re.search(rb"controller: .* [1-9]\d*/48", seen):
             seen += (new := process.stderr.read1())

@@ -16,6 +16,7 @@ import pytest
 
 from tests.finished_runs import Command, Words
 from tests.tables import cases
+from tests.time_limits import running_process
 
 COUNT = 28
 
@@ -60,19 +61,15 @@ def test_a_damaged_run_is_reported_and_named(command: Command, run: Path) -> Non
 @pytest.mark.system
 def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hybrid", "view", str(run)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
-    )
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    url = re.match(r"(http://127\.0\.0\.1:\d+/) shows", line)
-    assert url is not None, line
-    assert httpx.get(url[1] + "1/live.json", trust_env=False).json()["answers"] == 3 * COUNT
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate()
+    command = [sys.executable, "-m", "hybrid", "view", str(run)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
+    with running_process(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        line = process.stderr.readline()
+        url = re.match(r"(http://127\.0\.0\.1:\d+/) shows", line)
+        assert url is not None, line
+        assert httpx.get(url[1] + "1/live.json", trust_env=False).json()["answers"] == 3 * COUNT
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "stopped; the run is unchanged\n")
     assert not list((tmp_path / "tmp").iterdir())
 
@@ -80,26 +77,25 @@ def test_view_serves_until_it_is_interrupted(run: Path, tmp_path: Path) -> None:
 @pytest.mark.system
 def test_view_waits_for_runs_that_begin(run: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    words = ["view", "absent", "empty", str(run)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "hybrid", *words], stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    )
-    assert process.stderr is not None
-    notes = [process.stderr.readline() for _ in range(2)]
-    assert notes == [f"note: waiting for a run to start in {name}; Ctrl-C ends it\n" for name in ("absent", "empty")]
-    url = process.stderr.readline().split()[0]
+    command = [sys.executable, "-m", "hybrid", "view", "absent", "empty", str(run)]
+    with running_process(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        notes = [process.stderr.readline() for _ in range(2)]
+        assert notes == [
+            f"note: waiting for a run to start in {name}; Ctrl-C ends it\n" for name in ("absent", "empty")
+        ]
+        url = process.stderr.readline().split()[0]
 
-    def states() -> list[str]:
-        return [entry["state"] for entry in httpx.get(f"{url}progress.json", trust_env=False).json()["runs"]]
+        def states() -> list[str]:
+            return [entry["state"] for entry in httpx.get(f"{url}progress.json", trust_env=False).json()["runs"]]
 
-    assert states() == ["waiting", "waiting", "finished"]
-    assert httpx.get(f"{url}1/", trust_env=False).status_code == 404
-    shutil.copytree(run, tmp_path / "absent")
-    assert states() == ["finished", "waiting", "finished"]
-    for place in (1, 3):
-        assert httpx.get(f"{url}{place}/live.json", trust_env=False, timeout=600).json()["answers"] == 3 * COUNT
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate()
+        assert states() == ["waiting", "waiting", "finished"]
+        assert httpx.get(f"{url}1/", trust_env=False).status_code == 404
+        shutil.copytree(run, tmp_path / "absent")
+        assert states() == ["finished", "waiting", "finished"]
+        for place in (1, 3):
+            assert httpx.get(f"{url}{place}/live.json", trust_env=False, timeout=600).json()["answers"] == 3 * COUNT
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate()
     assert (process.returncode, rest) == (0, "stopped; the runs are unchanged\n")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from bench._chat_server import CROP_BOX, answer_body, framed, offers_tools, on_thread, sight, tool_call, tool_results
 from tests.finished_runs import Command
+from tests.time_limits import running_process
 
 DATA = ("blink", "--data", "sample", "--task", "Jigsaw", "--task", "Relative_Depth", "--limit", "6", "--tools", "crop")
 KEY = re.compile(rb"(?i)\r\nauthorization: *bearer (\S+)")
@@ -50,9 +51,7 @@ def ask(words: tuple[str, ...], *requests: object) -> list[dict[str, Any]]:
     """Return the responses to requests, in the order of their ids; a text is sent unchanged."""
     command = [sys.executable, "-m", "hybrid", "rollouts", *words]
     responses = []
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    with running_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         for number, request in enumerate(requests):
             line = request if isinstance(request, str) else json.dumps({"id": number, **dict(request)})  # type: ignore[call-overload]
             process.stdin.write(f"{line}\n")

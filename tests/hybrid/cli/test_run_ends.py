@@ -15,6 +15,7 @@ import pytest
 from hybrid.benchmarks.blink import Blink
 from hybrid.log.folder import RunFolder
 from tests.finished_runs import Command, Ended, Words
+from tests.time_limits import running_process
 
 ONE_AFTER_THE_OTHER = """
 import json, sys
@@ -173,17 +174,13 @@ asyncio.run(until_signal(work()))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_signal_after_the_second_ends_at_once(number: signal.Signals) -> None:
     command = [sys.executable, "-c", SLOW_TO_END]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "works\n"
+    with running_process(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout.readline() == "works\n"
+        process.send_signal(number)
+        assert "ends\n" in iter(process.stdout.readline, "")
+        # The second signal removes the handlers and the next one ends the process; signals during the removal count as
+        # one.
+        while process.poll() is None:
             process.send_signal(number)
-            assert "ends\n" in iter(process.stdout.readline, "")
-            # The second signal removes the handlers and the next one ends the process; signals during the removal count
-            # as one.
-            while process.poll() is None:
-                process.send_signal(number)
-                time.sleep(0.05)
-            assert process.returncode == -number
-        finally:
-            process.kill()
+            time.sleep(0.05)
+        assert process.returncode == -number

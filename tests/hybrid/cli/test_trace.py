@@ -21,6 +21,7 @@ from hybrid.log.folder import LOG
 from tests.finished_runs import Command, Words
 from tests.servers import JsonHandler, LocalServer, listening
 from tests.tables import cases
+from tests.time_limits import END_S
 
 LOST = "--trace otlp: spans are lost, and the run goes on: "
 KEY = "zq71-collector-0123456789"
@@ -42,7 +43,7 @@ class Collector:
             def posted(self, body: bytes) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 collector.requests.append((self.path, headers, body))
-                collector.free.wait()
+                collector.free.wait(END_S)
                 self.answer(b"", collector.status)
 
         self.server = LocalServer(Handler)

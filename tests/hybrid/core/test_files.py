@@ -14,6 +14,7 @@ from hybrid.core.files import MAX_BYTES, read_small
 from hybrid.plugins.prompt_texts import read_texts
 from hybrid.report.tags import read_tags
 from hybrid.solving.trust import read_trust
+from tests.time_limits import join
 
 
 def test_the_limit_is_the_last_size_that_is_read(tmp_path: Path) -> None:
@@ -34,11 +35,11 @@ def test_a_pipe_is_read_to_the_limit_and_no_further(tmp_path: Path) -> None:
         with pipe.open("wb", buffering=0) as file, suppress(BrokenPipeError):
             numbers.extend(file.write(b"x" * 1000) for _ in range(5000))
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write, daemon=True)
     writer.start()
     with pytest.raises(OSError, match="more than 2,000 bytes"):
         read_small(pipe, 2000)
-    writer.join()
+    join(writer)
     # The reader closed the pipe early, so most of the 5 MB was never written.
     assert sum(numbers) < 2_000_000
 

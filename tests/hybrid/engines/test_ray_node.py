@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.time_limits import running_process
+
 pytestmark = [pytest.mark.slow, pytest.mark.system]
 pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
@@ -31,7 +33,7 @@ def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Pat
     words = ["run", "blink", "--data", str(data), "--model", "embedded"]
     words += ["--solver", "mllm", "--engine", "ray", "--out", str(out)]
     command = [sys.executable, "-m", "hybrid", *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
+    with running_process(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as run:
         attempts = out / "mllm/attempts.jsonl"
         while not (attempts.exists() and attempts.read_bytes().count(b"\n")):
             assert run.poll() is None
@@ -39,7 +41,7 @@ def test_what_is_finished_is_kept_and_the_command_to_go_on_is_said(tmp_path: Pat
         node = raylet_of(run.pid)
         assert node is not None
         os.kill(node, signal.SIGKILL)
-        _, text = run.communicate(timeout=600)
+        _, text = run.communicate()
     assert run.returncode == 3
     assert "Ray's node on this machine has died" in text
     assert text.strip().endswith(f"To resume: hybrid {' '.join(words)}")

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.time_limits import running_process
+
 ROOT = Path(__file__).resolve().parents[3]
 SERVE = [sys.executable, "-m", "hybrid", "tools", "serve"]
 PLAIN = Path(__file__).with_name("plain_server.py")
@@ -38,10 +40,9 @@ class Served:
 @contextmanager
 def over_http(*words: str) -> Iterator[Served]:
     """Start `hybrid tools serve --http` and wait until it prints its address."""
-    with subprocess.Popen(
+    with running_process(
         [*SERVE, "--http", *words], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        assert process.stderr is not None
         try:
             text = process.stderr.readline()
             match = re.match(r"(http://127\.0\.0\.1:(\d+)/mcp) serves \d+ tools; Ctrl-C ends it", text)
@@ -65,10 +66,9 @@ def own(home: Path, *words: str) -> str:
 def strange_over_http(log: Path) -> Iterator[str]:
     """Run the foreign server over HTTP; yield its address."""
     command = [sys.executable, str(Path(__file__).with_name("strange_server.py")), str(log)]
-    with subprocess.Popen(
+    with running_process(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
-        assert process.stdout is not None
         try:
             yield process.stdout.readline().strip()
         finally:

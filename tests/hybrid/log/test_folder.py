@@ -15,6 +15,7 @@ from hybrid.core.errors import DataError, UsageError
 from hybrid.core.types import Attempt, Exchange, Fault, Kind, Outcome, Prompt, Reply, Step, Usage
 from hybrid.log.attempts import STEPS, attempt_line
 from hybrid.log.folder import RunFolder
+from tests.time_limits import running_process
 
 IDENTITY = {"benchmark": "blink", "split": "val"}
 PROMPT = Prompt(("What?",), Kind.CHOICE, ("yes", "no"), route="Route")
@@ -86,12 +87,11 @@ def test_a_second_process_is_refused_while_one_writes(folder: RunFolder) -> None
         "with RunFolder(Path(sys.argv[1])).locked():\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, str(folder.path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
+    with running_process(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout.readline() == "held\n"
         with pytest.raises(UsageError, match="is being written by another process"), folder.locked():
             pytest.fail("the lock was given twice")
-        other.communicate(timeout=600)
+        other.communicate()
     with folder.locked():
         pass
 

@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 import textwrap
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.time_limits import running_process
 
 # Programs that the tests write or start.
 TEXT = {
@@ -135,9 +138,9 @@ PROGRAM = """
 """
 
 
-def program(body: str, *words: object) -> subprocess.Popen[str]:
+def program(body: str, *words: object) -> AbstractContextManager[Any]:
     code = textwrap.dedent(PROGRAM) + textwrap.dedent(body)
-    return subprocess.Popen(
+    return running_process(
         [sys.executable, "-c", code, *map(str, words)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -212,7 +215,6 @@ def test_a_signal_ends_both(number: signal.Signals, tmp_path: Path) -> None:
     body = TEXT["a_signal_ends_both"]
     cleaned = tmp_path / "cleaned"
     with program(body, cleaned) as process:
-        assert process.stdout is not None
         assert int(process.stdout.readline()) != process.pid
         os.kill(process.pid, number)
         # Reading ends when no process has the pipe open any more.

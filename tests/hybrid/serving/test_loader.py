@@ -21,6 +21,7 @@ from hybrid.serving.cache import FindingCache, entries
 from hybrid.serving.loader import Loader
 from hybrid.serving.service import CachedTools
 from hybrid.tool import Evidence, Request
+from tests.time_limits import running_process
 
 
 class OutOfMemoryError(RuntimeError):
@@ -160,8 +161,7 @@ async def pictures_asked_again(folder: Path, count: int) -> int:
 @pytest.mark.system
 def test_a_process_killed_amid_two_hundred_requests_leaves_a_cache_that_is_gone_on_with(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FILL, str(tmp_path), "200"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as filling:
-        assert filling.stdout is not None
+    with running_process(command, stdout=subprocess.PIPE, text=True) as filling:
         for _ in range(12):
             filling.stdout.readline()
         os.kill(filling.pid, signal.SIGKILL)

@@ -34,6 +34,7 @@ from hybrid.serving.cache import FindingCache
 from hybrid.serving.jobs import Worker, WorkerEnd, judge
 from hybrid.serving.protocol import ToolRequest
 from hybrid.serving.service import CachedTools
+from tests.time_limits import running_process
 from tests.tool_source import tool_source
 
 ROOT = Path(__file__).parents[3]
@@ -565,10 +566,9 @@ def test_a_worker_ends_with_the_run(folder: Path, tmp_path: Path, fault: str) ->
             await hangs
         asyncio.run(main())
         """)
-    with subprocess.Popen(
+    with running_process(
         [sys.executable, "-c", script, str(folder), str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as run:
-        assert run.stdout is not None
         worker = int(run.stdout.readline())
         result = os.pidfd_open(worker)
         # An interrupt from the terminal is for the run to handle.

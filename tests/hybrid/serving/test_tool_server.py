@@ -36,6 +36,7 @@ from hybrid.serving.tool_server import address
 from hybrid.serving.tool_server.address import ServerUnusable, connect, listening, listening_process, socket_path
 from hybrid.serving.tool_server.attached import ServerConnection
 from hybrid.serving.tool_server.facts import mismatch, versions
+from tests.time_limits import END_S
 from tests.tool_source import tool_source
 
 pytestmark = pytest.mark.system
@@ -459,6 +460,7 @@ def test_a_client_that_sends_anything_else_is_disconnected(shared: Place, sent: 
     connection = connect()
     assert connection is not None
     with closing(connection[0]) as sock:
+        sock.settimeout(END_S)
         sock.sendall(messages[sent])
         received = b""
         while data := sock.recv(1 << 16):

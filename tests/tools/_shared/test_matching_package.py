@@ -18,6 +18,7 @@ from hybrid.plugins.registry import load
 from hybrid.plugins.weights import backends_in_use
 from hybrid.serving.loader import Loader
 from hybrid.tool import Pixels, Request
+from tests.time_limits import END_S, join
 from tools._shared.local_features import MAX_AT_ONCE, LocalFeatures, networks
 from tools._shared.match_models import DEFAULT_WEIGHTS, MatchModel, open_matcher
 from tools._shared.matching_package import PACKAGE, SETS, WEIGHTS, converted, package_folder
@@ -89,17 +90,17 @@ def test_a_damaged_file_is_made_again_the_same_as_before(name: str, converted_we
 
 @installed
 def test_several_may_convert_at_once(converted_weights: Path, hybrid_home: Path) -> None:
-    ready, results = threading.Barrier(2), []
+    ready, results = threading.Barrier(2, timeout=END_S), []
 
     def convert() -> None:
         ready.wait()
         results.append((converted() / WEIGHTS).read_bytes() == (converted_weights / WEIGHTS).read_bytes())
 
-    threads = [threading.Thread(target=convert) for _ in range(2)]
+    threads = [threading.Thread(target=convert, daemon=True) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        join(thread)
     assert results == [True, True]
     assert len(list((hybrid_home / "weights" / converted_weights.name).iterdir())) == 3
 

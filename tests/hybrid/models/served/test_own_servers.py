@@ -14,6 +14,7 @@ import pytest
 from hybrid.models.served import process
 from tests.finished_runs import Command, run_command
 from tests.own_servers import processes, starts, write_program
+from tests.time_limits import running_process, wait_until
 
 pytestmark = pytest.mark.system
 # Seconds after which a process that should have started or ended counts as hanging. A test that passes does not wait
@@ -131,10 +132,9 @@ def test_a_server_and_its_watcher_ignore_the_signals_of_a_terminal() -> None:
     code = "import signal; print([signal.getsignal(getattr(signal, name)).name for name in ('SIGINT', 'SIGHUP')])"
     watcher = Path(process.__file__).with_name("watcher.py")
     # The standard input of the watcher stays open until the watcher has ended.
-    with subprocess.Popen(
+    with running_process(
         [sys.executable, "-E", watcher, sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as running:
-        assert running.stdout is not None
         assert running.stdout.read() == b"['SIG_IGN', 'SIG_IGN']\n"
 
 
@@ -152,8 +152,7 @@ def test_a_forked_child_does_not_keep_the_server(tmp_path: Path, monkeypatch: py
         os._exit(0)
     try:
         log = tmp_path / "home" / "servers" / "server.log"
-        while not processes(log):
-            time.sleep(0.05)
+        wait_until(lambda: processes(log), "the processes of the server")
         process.stop_servers()
         wait_for_end(processes(log))
     finally:
