@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hybrid.core.types import Cell, Combine, Metric
-from hybrid.scoring.conclusion_rows import AnswerSplit, HeadlinePair, hangs_on_rule, is_uneven, shown
+from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair, hangs_on_rule, is_uneven, shown
 from hybrid.scoring.result import FRACTION, Result, contrasted
 from hybrid.scoring.score import Scored
 from hybrid.stats import combine

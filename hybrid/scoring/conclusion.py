@@ -21,26 +21,19 @@ from hybrid.scoring.conclusion_cases import DECLARED, Case, Sentence, case, say
 from hybrid.scoring.conclusion_limits import limits_of
 from hybrid.scoring.conclusion_ranking import ranking_sentences
 from hybrid.scoring.conclusion_review import pooled_sentences, review_sentences
-from hybrid.scoring.conclusion_rows import (
+from hybrid.scoring.conclusion_rows import ConclusionRows, count_of
+from hybrid.scoring.conclusion_tasks import losses_sentence, task_sentence
+from hybrid.scoring.conclusion_words import (
     CI,
-    NO_CLAIM,
-    UNCLAIMED,
-    Claim,
-    ConclusionRows,
-    HeadlinePair,
-    cases_of_claims,
-    count_of,
     ends_of,
     format_value,
     listed,
     mean_count,
     measure,
     short_name,
-    shown,
     signed,
     size_of,
 )
-from hybrid.scoring.conclusion_tasks import losses_sentence, task_sentence
 from hybrid.scoring.groups import (
     ALONE,
     SPECIALIST,
@@ -52,6 +45,7 @@ from hybrid.scoring.groups import (
     own_command,
     word,
 )
+from hybrid.scoring.headline_pair import NO_CLAIM, UNCLAIMED, Claim, HeadlinePair, cases_of_claims, shown
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.effects import TRAINED as AS_TRAINED

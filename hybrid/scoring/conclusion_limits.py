@@ -15,18 +15,8 @@ from hybrid.display.terminal import clipped, how_many
 from hybrid.models.base import other_models
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import case
-from hybrid.scoring.conclusion_rows import (
-    COUNTS,
-    NAME_WIDTH,
-    NAMED,
-    SUBSTITUTE,
-    ConclusionRows,
-    count_of,
-    listed,
-    number,
-    short_name,
-    unit_of,
-)
+from hybrid.scoring.conclusion_rows import ConclusionRows, count_of
+from hybrid.scoring.conclusion_words import COUNTS, NAME_WIDTH, NAMED, SUBSTITUTE, listed, number, short_name, unit_of
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import ComparisonGroup, is_imported
 from hybrid.scoring.label_changes import partly_there

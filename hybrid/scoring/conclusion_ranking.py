@@ -12,15 +12,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from hybrid.core.types import Metric
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.conclusion_cases import Case, Sentence, case, say
-from hybrid.scoring.conclusion_rows import (
+from hybrid.scoring.conclusion_rows import ConclusionRows, turned
+from hybrid.scoring.conclusion_words import (
     CI,
     COUNTS,
     NAME_WIDTH,
     NAMED,
-    NO_CLAIM,
-    UNCLAIMED,
-    ConclusionRows,
-    HeadlinePair,
     ends_of,
     format_value,
     listed,
@@ -28,10 +25,9 @@ from hybrid.scoring.conclusion_rows import (
     measure,
     short_name,
     size_of,
-    turned,
-    why_no_interval,
 )
 from hybrid.scoring.groups import own_command, role
+from hybrid.scoring.headline_pair import NO_CLAIM, UNCLAIMED, HeadlinePair, why_no_interval
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections.metrics import of_contestants

@@ -14,18 +14,10 @@ from hybrid.core.errors import DataError
 from hybrid.display.terminal import how_many
 from hybrid.scoring.attempt_facts import unchanged_outputs
 from hybrid.scoring.conclusion_cases import DECLARED, case
-from hybrid.scoring.conclusion_rows import (
-    CI,
-    NO_CLAIM,
-    ConclusionRows,
-    ends_of,
-    number,
-    shown,
-    signed,
-    size_of,
-    unit_of,
-)
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_words import CI, ends_of, number, signed, size_of, unit_of
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.headline_pair import NO_CLAIM, shown
 from hybrid.scoring.parts import GAIN, OFFERING, OUTPUT
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored

@@ -10,16 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.conclusion_cases import Sentence, case, say
-from hybrid.scoring.conclusion_rows import (
-    NAME_WIDTH,
-    ConclusionRows,
-    HeadlinePair,
-    ends_of,
-    listed,
-    short_name,
-    signed,
-)
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_words import NAME_WIDTH, ends_of, listed, short_name, signed
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.headline_pair import HeadlinePair
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
 

@@ -39,7 +39,8 @@ from hybrid.log.folder import LOG, RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Sentence
-from hybrid.scoring.conclusion_rows import SUBSTITUTE, turned
+from hybrid.scoring.conclusion_rows import turned
+from hybrid.scoring.conclusion_words import SUBSTITUTE
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import AGAIN, model_of, own_command, role
 from hybrid.scoring.result import FRACTION, Result

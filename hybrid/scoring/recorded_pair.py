@@ -28,7 +28,7 @@ from hybrid.core.types import Combine, Json, base_id
 from hybrid.display.tables import Table, signed
 from hybrid.display.terminal import how_many
 from hybrid.log.lines import json_lines
-from hybrid.scoring.conclusion_rows import HeadlinePair, is_uneven
+from hybrid.scoring.headline_pair import HeadlinePair, is_uneven
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result

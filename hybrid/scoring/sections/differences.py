@@ -38,9 +38,10 @@ import numpy as np
 from hybrid.core.types import Metric
 from hybrid.display.tables import accuracy as printed
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows
+from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import OTHER_METRICS, adjusted_by_claim, family_of_pair, family_of_tasks
+from hybrid.scoring.headline_pair import NO_CLAIM
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, contrasted, unit_of
 from hybrid.scoring.score import answered

@@ -26,11 +26,13 @@ from collections.abc import Mapping, Sequence
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Case, case
-from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, State, ends_of, number, shown, signed, size_of
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_words import CI, ends_of, number, signed, size_of
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.headline_pair import NO_CLAIM, State, shown
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Family, Result
 

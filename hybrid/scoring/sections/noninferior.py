@@ -22,8 +22,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows, signed
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.conclusion_words import signed
 from hybrid.scoring.definitions import statistic
+from hybrid.scoring.headline_pair import NO_CLAIM
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.stats import ends_of, noninferiority
 

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, HeadlinePair
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair
 from hybrid.scoring.result import FRACTION, Result
 from tests.hybrid.scoring.solvers import solver
 

@@ -18,8 +18,9 @@ from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, ch
 from hybrid.scoring.conclusion import ORDER, _Conclusion, cases, conclusion
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_limits import _weights
-from hybrid.scoring.conclusion_rows import NAME_WIDTH, ConclusionRows, short_name
+from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.conclusion_tasks import significant_with_sign
+from hybrid.scoring.conclusion_words import NAME_WIDTH, short_name
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of

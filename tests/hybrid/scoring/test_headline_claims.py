@@ -8,18 +8,8 @@ import numpy as np
 import pytest
 
 from hybrid.scoring.compare import ComparisonOptions, compare
-from hybrid.scoring.conclusion_rows import (
-    AnswerSplit,
-    ConclusionRows,
-    HeadlinePair,
-    State,
-    _is_of_more_answers,
-    are_counts,
-    hangs_on_rule,
-    is_uneven,
-    rule_decides,
-    shown,
-)
+from hybrid.scoring.conclusion_rows import ConclusionRows, _is_of_more_answers, are_counts
+from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair, State, hangs_on_rule, is_uneven, rule_decides, shown
 from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.score import Scored
 from tests.hybrid.scoring.pairs import NO_OPEN, pair, pair_of, row, split

@@ -8,21 +8,10 @@ import pytest
 
 from hybrid.core.types import Cell, Metric
 from hybrid.scoring.compare import compare
-from hybrid.scoring.conclusion_rows import (
-    AnswerSplit,
-    ConclusionRows,
-    HeadlinePair,
-    ends_of,
-    listed,
-    mean_count,
-    measure,
-    number,
-    short_name,
-    signed,
-    turned,
-    why_no_interval,
-)
+from hybrid.scoring.conclusion_rows import ConclusionRows, turned
+from hybrid.scoring.conclusion_words import ends_of, listed, mean_count, measure, number, short_name, signed
 from hybrid.scoring.headline import rule_line
+from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair, why_no_interval
 from hybrid.scoring.result import FRACTION, QUESTIONS, UNTESTED, Result
 from tests.hybrid.scoring.pairs import pair_of, row, split
 from tests.hybrid.scoring.solvers import on_mvp, solver

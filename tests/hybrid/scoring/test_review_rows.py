@@ -15,7 +15,7 @@ import pytest
 from hybrid.core.errors import DataError
 from hybrid.scoring import conclusion_review
 from hybrid.scoring.conclusion_review import pooled_sentences, review_sentences
-from hybrid.scoring.conclusion_rows import NO_CLAIM
+from hybrid.scoring.headline_pair import NO_CLAIM
 from hybrid.scoring.result import FRACTION, Result
 
 ALONE, BLANK, TOOLS, REWORDED = (

@@ -13,8 +13,9 @@ from hybrid.scoring.compare import ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion import NO_BLANK, _command, _Conclusion, _measure, _of_gains, _several, _specialists_words
 from hybrid.scoring.conclusion_cases import say
 from hybrid.scoring.conclusion_ranking import _ahead, _first_of, _where_answered, _why_untested, ranking_sentences
-from hybrid.scoring.conclusion_rows import AnswerSplit, ConclusionRows, HeadlinePair, turned
+from hybrid.scoring.conclusion_rows import ConclusionRows, turned
 from hybrid.scoring.groups import AGAIN
+from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from tests.hybrid.scoring.solvers import letters, on_mvp, run_of, solver

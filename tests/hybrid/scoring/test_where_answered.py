@@ -10,7 +10,8 @@ import pytest
 
 from hybrid.core.types import Attempt, Exchange, Kind, Outcome, Prompt, Question, Reply, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.conclusion_rows import ConclusionRows, HeadlinePair
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.headline_pair import HeadlinePair
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE
 from tests.hybrid.scoring.solvers import folder_of, question, solver

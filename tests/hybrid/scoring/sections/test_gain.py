@@ -10,7 +10,8 @@ import pytest
 
 from hybrid.core.types import Fault, Question, Reply
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows
+from hybrid.scoring.conclusion_rows import ConclusionRows
+from hybrid.scoring.headline_pair import NO_CLAIM
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.sections.gain import CONTENT, GAIN, PRESENCE, SECTION, SHUFFLED, none_said, said_of, unclear_parts
