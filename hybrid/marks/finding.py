@@ -39,7 +39,8 @@ from hybrid.marks.pairs import (
     letters_only,
     ring_pairs,
 )
-from hybrid.marks.rings import Ring, RingField, distinct, find_rings, search_everywhere
+from hybrid.marks.ring_field import RingField
+from hybrid.marks.rings import Ring, distinct, find_rings, search_everywhere
 from hybrid.tool import Pixels
 
 MarkKind = Literal["point", "box", "any"]

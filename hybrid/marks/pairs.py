@@ -13,7 +13,9 @@ from statistics import median
 from hybrid.core.types import Box
 from hybrid.marks.drawing import LABELS
 from hybrid.marks.letters import LetterReading
-from hybrid.marks.rings import ASIDE_COST, LEAST, MID_RADII, FieldWindow, Ring, RingField, find_rings
+from hybrid.marks.ring_circles import MID_RADII
+from hybrid.marks.ring_field import FieldWindow, RingField
+from hybrid.marks.rings import ASIDE_COST, LEAST, Ring, find_rings
 
 MIN_LETTER = 0.45
 MIN_RING = 0.3

@@ -9,7 +9,7 @@ from hybrid.core.types import Box
 from hybrid.marks.finding import find_marks
 from hybrid.marks.letters import LetterReading
 from hybrid.marks.pairs import ACCEPT, RingStyle, _of_style, ring_pairs
-from hybrid.marks.rings import RingField
+from hybrid.marks.ring_field import RingField
 
 
 @pytest.mark.parametrize("seed", range(4))

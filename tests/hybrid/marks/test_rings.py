@@ -5,20 +5,9 @@ import numpy.typing as npt
 import pytest
 
 from hybrid.core.types import Box
-from hybrid.marks.rings import (
-    _MARGIN,
-    ANGLES,
-    CALM_GAIN,
-    FLOOR,
-    MID_RADII,
-    MIN_VISIBLE,
-    SIDE_PX,
-    FieldWindow,
-    RingField,
-    _Circles,
-    _find_peaks_of_radius,
-    find_rings,
-)
+from hybrid.marks.ring_circles import ANGLES, CALM_GAIN, FLOOR, MARGIN, MID_RADII, MIN_VISIBLE, SIDE_PX, Circles
+from hybrid.marks.ring_field import FieldWindow, RingField
+from hybrid.marks.rings import _find_peaks_of_radius, find_rings
 
 
 def picture(seed: int, height: int = 120, width: int = 150) -> npt.NDArray[np.uint8]:
@@ -145,7 +134,7 @@ def test_peaks_of_one_radius_are_apart(seed: int) -> None:
 def test_both_ways_to_compute_bounds_agree(radii: list[int]) -> None:
     field = RingField(picture(1))
     inner = FieldWindow(25, 25, 120, 90)
-    circles, far = _Circles.of(tuple(radii)), max(radii) + SIDE_PX
+    circles, far = Circles.of(tuple(radii)), max(radii) + SIDE_PX
     shifted, sampled = (
         bounds(inner, circles, far) for bounds in (field._bounds_by_shifting, field._bounds_by_sampling)
     )
@@ -160,7 +149,7 @@ def test_planes_are_luma_and_halves_of_differences(seed: int) -> None:
     red, green, blue = cv2.split(cv2.GaussianBlur(pixels, (3, 3), 0.6).astype(np.float32))
     expected = np.stack([0.299 * red + 0.587 * green + 0.114 * blue, red - (green + blue) / 2, (green - blue) / 2])
     field = RingField(pixels)
-    assert (field.prepared.planes[:, _MARGIN:-_MARGIN, _MARGIN:-_MARGIN] == expected).all()
+    assert (field.prepared.planes[:, MARGIN:-MARGIN, MARGIN:-MARGIN] == expected).all()
     assert not field.colourless
 
 
