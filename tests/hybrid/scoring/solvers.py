@@ -11,6 +11,7 @@ from hybrid.core.types import Attempt, Cell, Kind, Metric, Outcome, Question, Sc
 from hybrid.log.attempts import attempt_line
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
+from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.pairing import Data
 from hybrid.scoring.score import Counted, Scored, metrics_of
 
@@ -113,3 +114,15 @@ def share_not_wrong(benchmark: Any, questions: Any, scores: Sequence[Score]) -> 
     counted = [score for score in scores if not score.outcome.failed]
     cells = tuple(Cell("", score.unit, float(score.answer in ("A", "C")), 1.0) for score in counted)
     return (Metric("accuracy_macro", None, len(cells), "ratio", cells),)
+
+
+def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
+    """Return the letters of each task; a single word is for Jigsaw."""
+    return {
+        task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()
+    }
+
+
+def ids(sentences: tuple[Sentence, ...]) -> set[str]:
+    """Return the ids of sentences."""
+    return {sentence.id for sentence in sentences}

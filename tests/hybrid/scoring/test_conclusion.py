@@ -14,21 +14,17 @@ from hybrid.core.types import Cell, Fault, Kind, Metric, Outcome, Question, Repl
 from hybrid.display.terminal import clipped
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
-from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, chosen_pairs, compare
+from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
 from hybrid.scoring.conclusion import ORDER, _Conclusion, cases, conclusion
-from hybrid.scoring.conclusion_cases import Sentence
-from hybrid.scoring.conclusion_limits import _weights
 from hybrid.scoring.conclusion_rows import ConclusionRows
-from hybrid.scoring.conclusion_tasks import significant_with_sign
-from hybrid.scoring.conclusion_words import NAME_WIDTH, short_name
+from hybrid.scoring.conclusion_words import NAME_WIDTH
 from hybrid.scoring.headline import headline_tables
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Counted, Scored, metrics_of
-from hybrid.scoring.sections import noninferior, results
-from tests.hybrid.scoring.solvers import letters, on_mvp, solver
+from hybrid.scoring.sections import results
+from tests.hybrid.scoring.solvers import by_task, ids, letters, on_mvp, solver
 from tests.synthetic_runs import answering
 
 PAIR = ("mllm", "controller")
@@ -48,21 +44,9 @@ class Said:
     ids: Sequence[str] = ()
 
 
-def hybrid(tools: str, alone: str, specialists: str = "") -> dict[str, str]:
-    """Return the answers by solver; the specialist is left out if it has no letters."""
-    return {"controller": tools, "mllm": alone, **({"specialist": specialists} if specialists else {})}
-
-
 def of(n: int, right: int) -> str:
     """Return letters for this many questions; the first ones are right."""
     return "r" * right + "w" * (n - right)
-
-
-def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
-    """Return the letters of each task; a single word is for Jigsaw."""
-    return {
-        task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()
-    }
 
 
 TABLE = {
@@ -87,10 +71,6 @@ def compare_row(synthetic_runs: Any, folder: Path, message: Said) -> Comparison:
         paths.append(synthetic_runs.from_letters(folder / "blank", blank, tool_output="blank").path)
     solvers = compare_paths(paths).solvers
     return compare(solvers, message.options)
-
-
-def ids(sentences: tuple[Sentence, ...]) -> set[str]:
-    return {sentence.id for sentence in sentences}
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -123,8 +103,9 @@ PART_OF = {
 
 # The sentences of test_conclusion_review.py.
 REVIEW = {"equal", "used", "room", "selection", "calls", "price", "places", "words", "pooled"}
-# Cases with a separate test: most are below. `limits.partial` is tested in tests/hybrid/benchmarks, `limits.predicted`
-# in predictions/test_join.py, and `trained` in test_as_trained.py.
+# Cases with a separate test: most are below, in test_task_claims.py or in test_chosen_pairs.py. `limits.partial` is
+# tested in tests/hybrid/benchmarks, `limits.predicted` in predictions/test_join.py, and `trained` in
+# test_as_trained.py.
 BY_HAND = {
     *["gain.units", "gain.waiting", "gain.not_begun", "specialists.units", "specialists.waiting", "solvers.waiting"],
     *["gain.not_chosen", "specialists.not_chosen"],
@@ -224,106 +205,6 @@ def test_a_model_alone_that_the_run_has_not_begun_is_not_said_to_be_missing(
     by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
     assert "because the run stopped before it asked mllm" in by_id["gain.not_begun"]
     assert "gain.absent" not in by_id
-
-
-UNEVEN = {
-    "controller": {"Counting": "r" * 130 + "w" * 170, "Jigsaw": "r" * 36 + "w" * 4, "Relative_Depth": "r" * 10},
-    "mllm": {"Counting": "r" * 190 + "w" * 110, "Jigsaw": "rw" * 20, "Relative_Depth": "rrr" + "w" * 7},
-}
-
-
-@pytest.mark.system
-def test_a_mean_over_tasks_and_a_count_of_questions_that_disagree(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {**UNEVEN, "specialist": UNEVEN["mllm"]}
-    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    words = (
-        "+30 points (95% CI 15 to 43) as a mean over tasks, but -11 points (95% CI -16 to -5) over all 350 questions, "
-        "176 instead of 213 right."
-    )
-    assert by_id["gain.uneven"].endswith(words)
-    assert by_id["specialists.uneven"].endswith(words)
-    assert "worse on Counting (-20 points, -25 to -15; 300 of 350 questions)" in by_id["tasks.shown"]
-
-
-@pytest.mark.system
-def test_a_task_of_one_picture_is_named_as_untested(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {
-        "controller": {"Counting": "r" * 40, "Jigsaw": "rw" * 15, "Spatial_Relation": "r" * 9},
-        "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 15, "Spatial_Relation": "w" * 9},
-    }
-    run = synthetic_runs.from_letters(tmp_path / "real", answers)
-    questions = [
-        replace(question, cluster="one" if question.task == "Spatial_Relation" else question.id)
-        for question in run.questions()
-    ]
-    run.write_questions(questions)
-    run.write_manifest({**run.manifest, "files": {}})
-    sentences = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    untested = "not tested: Spatial_Relation (+100 points, 9 questions); no other single task is shown to be worse"
-    assert untested in sentences["tasks.shown"]
-
-
-def test_a_task_that_differs_by_answering_is_not_better(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {
-        "controller": {"Counting": "rw" * 50, "Jigsaw": "r" * 45 + "w" * 5},
-        "mllm": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 25},
-    }
-    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert (
-        "better on Jigsaw (+40 points, 23 to 56); different, but only with unanswered questions counted, on"
-        in by_id["tasks.shown"]
-    )
-    assert "on Counting (+25 points, 16 to 35; 100 of 150 questions)" in by_id["tasks.shown"]
-
-
-def test_a_loss_from_answering_fewer_questions_is_not_the_largest_of_those_not_shown(
-    synthetic_runs: Any, tmp_path: Path
-) -> None:
-    answers = {
-        "controller": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 24 + "ww"},
-        "mllm": {"Counting": "rw" * 50, "Jigsaw": "rw" * 25},
-    }
-    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "on Counting (-25 points, -35 to -16; 100 of 150 questions); no other single task" in by_id["tasks.shown"]
-    assert "worse (50 questions each; largest loss: Jigsaw (-2 points" in by_id["tasks.shown"]
-
-
-def test_tasks_are_named_by_the_sign_that_holds_after_adjustment() -> None:
-    def of_task(value: float, p_holm: float) -> Result:
-        return Result("differences", "difference", FRACTION, value, low=value - 0.05, high=value + 0.05, p_holm=p_holm)
-
-    rows = [
-        of_task(*facts) for facts in ((-0.1, 0.01), (0.2, 0.01), (-0.3, 0.01), (-0.4, 0.2), (0.5, 0.2), (0.3, 0.01))
-    ]
-    assert [row.value for row in significant_with_sign(rows, -1)] == [-0.3, -0.1]
-    assert [row.value for row in significant_with_sign(rows, 1)] == [0.3, 0.2]
-
-
-def test_several_tasks_with_more_weight_than_questions_have_it_each() -> None:
-    sizes = {"Counting": 260, "Jigsaw": 30, "Relative_Depth": 12}
-    cells = tuple(Cell(task, f"{task}{n}", 1.0, 1.0) for task, size in sizes.items() for n in range(size))
-    metric = Metric("accuracy_macro", 1.0, len(cells), "mean_of_ratios", cells)
-    (words,) = _weights([metric], "accuracy_macro")
-    assert words == (
-        "task Relative_Depth has 12 questions, task Jigsaw has 30 questions of 302 and 1/3 of the weight each"
-    )
-
-
-@pytest.mark.system
-def test_a_task_without_an_interval_is_named_with_its_difference(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {
-        "controller": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "w"},
-        "mllm": {"Counting": "rw" * 20, "Jigsaw": "rw" * 20, "Relative_Depth": "r"},
-    }
-    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert by_id["tasks.none"] == (
-        "Not tested: Relative_Depth (-100 points, 1 question); no other single task is shown to be worse (40 questions "
-        "each)."
-    )
 
 
 @pytest.mark.parametrize(("count", "is_said"), [(7, True), (8, False)])
@@ -454,32 +335,6 @@ def test_a_pair_that_one_section_alone_tests_counts_in_all(
     assert row.p_holm == min(1.0, 2 * row.p)
 
 
-@pytest.mark.system
-def test_a_ranking_that_tasks_of_unequal_size_turn_around_says_so(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {
-        "mllm": {"Counting": letters("150r 150w"), "Jigsaw": letters("18r 2w")},
-        "text_only": {"Counting": letters("190r 110w"), "Jigsaw": letters("12r 8w")},
-    }
-    run = synthetic_runs.from_letters(tmp_path / "real", answers)
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
-    assert "mllm has the highest accuracy (mean of 2 tasks), 0.700" in by_id["solvers.best"]
-    assert by_id["solvers.best"].endswith("; over all questions, it would be text_only, 0.631.")
-    words = "text_only (+8 points, -3 to +22, with another result over all questions than over tasks: -11 points"
-    assert words in by_id["ahead.depends"]
-
-
-def test_a_task_of_which_a_specialist_answers_few_is_no_loss_of_it(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {
-        "mllm": {"Counting": letters("30r 30w"), "Jigsaw": letters("30r 30w"), "Relative_Depth": letters("30r 30w")},
-        "specialist": {"Counting": letters("2r 1w 57a"), "Jigsaw": letters("60a"), "Relative_Depth": letters("60r")},
-    }
-    run = synthetic_runs.from_letters(tmp_path / "real", answers)
-    table = headline_tables(compare(compare_paths([run.path]).solvers))[1]
-    cells = {row[0]: row[2].strip() for row in table.rows}
-    assert cells == {"Counting": "0.667*", "Jigsaw": "-", "Relative_Depth": "1.000+"}
-    assert table.notes[0].startswith("*: over the questions of the task that the specialists answer")
-
-
 def test_another_metric_has_no_ranking_over_all_questions(synthetic_runs: Any, tmp_path: Path) -> None:
     """MVP-Bench's mAcc counts pairs, so it gives no ranking over all questions: a solver that is right more often has
     fewer complete pairs."""
@@ -602,17 +457,6 @@ def test_a_metric_of_other_units_is_not_tested(full: Comparison, monkeypatch: py
     assert "not tested, as accuracy_macro does not count the same units for both" in sentences[0].text
 
 
-def test_a_blank_run_of_other_questions_is_not_compared(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {name: {"Jigsaw": letters("20r 20w")} for name in ("controller", "mllm")}
-    run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
-    other = {"controller": {"Counting": letters("20r 20w")}}
-    blank = synthetic_runs.from_letters(tmp_path / "blank", other, tool_output="blank")
-    sentences = {
-        sentence.id: sentence.text for sentence in conclusion(compare_paths([run.path, blank.path]).comparison)
-    }
-    assert sentences["content.apart"].endswith("are not compared: they share no question.")
-
-
 @pytest.mark.parametrize(("model", "is_said"), [("replay:folder", True), ("openai:gpt-4o", False)])
 def test_recorded_answers_limit_the_claim(full: Comparison, model: str, is_said: bool) -> None:
     solvers = [replace(solver, model=model) for solver in full.solvers]
@@ -672,97 +516,6 @@ def test_a_repetition_that_failed_entirely_is_in_no_mean(
     notes = headline_tables(compare(solvers))[0].notes
     assert any("(mllm 2)" in note for note in notes) == (count > 1)
     assert not any("(mllm 3)" in note for note in notes)
-
-
-def test_a_pair_without_a_question_in_common_and_one_that_was_not_chosen_say_why(
-    synthetic_runs: Any, tmp_path: Path
-) -> None:
-    """`--baseline specialist` leaves out the model alone, although it answered the same questions."""
-    answers = {"mllm": "20r 20w", "controller": "30r 10w", "specialist": "20r 20w"}
-    run = synthetic_runs.from_letters(tmp_path / "run", {name: by_task(text) for name, text in answers.items()})
-    solvers = compare_paths([run.path]).solvers
-    options = ComparisonOptions(pairs=chosen_pairs([*answers], "specialist", ()))
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(solvers, options), limits=False)}
-    left_out = "controller and mllm are not compared: --pairs or --baseline leaves them out; controller called"
-    assert by_id["gain.apart"].startswith(left_out)
-    assert "specialists.more" in by_id
-    # The same pair, chosen in either order, of different questions.
-    other = synthetic_runs.from_letters(tmp_path / "other", {"mllm": {"Counting": letters("20r 20w")}})
-    tools = synthetic_runs.from_letters(tmp_path / "tools", {"controller": {"Jigsaw": letters("20r 20w")}})
-    apart = compare_paths([other.path, tools.path]).solvers
-    for pairs in (None, (SolverPair("mllm", "controller"),), (SolverPair("controller", "mllm"),)):
-        (text, *_) = conclusion(compare(apart, ComparisonOptions(pairs=pairs)), limits=False)
-        assert text.text.startswith("controller and mllm are not compared: they share no question; controller called")
-
-
-def test_of_the_specialists_of_two_runs_the_compared_ones_are_named(synthetic_runs: Any, tmp_path: Path) -> None:
-    answers = {"specialist": "30r 10a", "controller": "25r 15w", "mllm": "15r 25w"}
-    own = synthetic_runs.from_letters(tmp_path / "own", {name: by_task(text) for name, text in answers.items()})
-    other = synthetic_runs.from_letters(tmp_path / "other", {"specialist": by_task("10r 30a")})
-    for runs in ((own,), (own, other), (other, own)):
-        comparison = compare_paths([run.path for run in runs]).comparison
-        (text,) = (each.text for each in conclusion(comparison, limits=False) if each.id.startswith("specialists"))
-        specialist = comparison.groups[0].specialist
-        assert specialist is not None
-        name = "" if len(runs) == 1 else f" ({short_name(specialist)})"
-        assert text.startswith(f"The specialists alone{name} answer 30 of 40 questions; on these, they get 30 right")
-        assert "own" in name or len(runs) == 1
-
-
-def test_a_part_of_the_gain_has_the_same_claim_whatever_pairs_are_chosen(synthetic_runs: Any, tmp_path: Path) -> None:
-    """Blank tools leave a task unanswered that the model alone mostly answers, and are as right elsewhere."""
-    answers = {
-        "mllm": {"Counting": letters("30r 10w 20a"), "Jigsaw": letters("30r 30w")},
-        "controller": {"Counting": letters("30r 20w 10a"), "Jigsaw": letters("42r 18w")},
-        "specialist": {"Counting": letters("60a"), "Jigsaw": letters("30a 30r")},
-    }
-    blank = {"controller": {"Counting": letters("60a"), "Jigsaw": letters("30r 30w")}}
-    runs = [
-        synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling),
-        synthetic_runs.from_letters(tmp_path / "blank", blank, "blank", costing=synthetic_runs.calling),
-    ]
-    solvers = compare_paths([run.path for run in runs]).solvers
-    texts, verdicts = set(), set()
-    for pairs in (None, (SolverPair("specialist", "mllm"),)):
-        comparison = compare(solvers, ComparisonOptions(pairs=pairs))
-        by_id = {sentence.id: sentence.text for sentence in conclusion(comparison, limits=False)}
-        (text,) = (text for name, text in by_id.items() if name.startswith("content"))
-        assert text.startswith("Offering tools that return nothing changes the score by -25 points")
-        assert "answering at all contributes +25 points" in text
-        texts.add(text)
-        verdicts.add(noninferior.SECTION.lead(comparison, list(noninferior.SECTION.rows(comparison))))
-    assert len(texts) == 1
-    assert len(verdicts) == 1
-
-
-def test_a_pair_that_is_left_out_is_computed_once(
-    synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = {name: {"Jigsaw": letters(word)} for name, word in hybrid("36r 4w", "20rw", "20r 20a").items()}
-    runs = [synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)]
-    blank = {"controller": {"Jigsaw": letters("20rw")}}
-    runs.append(synthetic_runs.from_letters(tmp_path / "blank", blank, "blank"))
-    solvers = compare_paths([run.path for run in runs]).solvers
-    comparison = compare(solvers, ComparisonOptions(pairs=(SolverPair("specialist", "controller"),)))
-    aligned: list[tuple[str, ...]] = []
-    original = Overlap.of
-
-    def count(solvers: Sequence[Scored], *arguments: Any, **options: Any) -> Overlap:
-        aligned.append(tuple(solver.solver for solver in solvers))
-        return original(solvers, *arguments, **options)
-
-    monkeypatch.setattr(Overlap, "of", count)
-    assert "content.source" in ids(conclusion(comparison))
-    assert ("mllm", "controller") in aligned
-    assert len(aligned) == len(set(aligned))
-    rows, (alone, with_tools) = ConclusionRows(comparison), map(comparison.named, ("mllm", "controller"))
-    pair = rows.tested_pair(alone, with_tools)
-    assert pair.state == "more"
-    assert pair.rows[0].value == pytest.approx(0.4)
-    assert rows.tested_pair(alone, with_tools) is ConclusionRows(comparison).tested_pair(alone, with_tools) is pair
-    turned = rows.tested_pair(with_tools, alone)
-    assert turned.state == "less"
-    assert turned.rows[0].value == pytest.approx(-0.4)
 
 
 def test_a_specialist_that_answers_is_not_said_to_be_silent_like_a_solver_of_a_similar_name() -> None:
