@@ -47,7 +47,7 @@ def test_the_command_makes_them(tmp_path: Path) -> None:
     pytest.importorskip("playwright")
     built = pictures.make_pictures(tmp_path, None)
     assert set(built) == set(pictures.PICTURES) - set(pictures.RECORDED)
-    _check_same_size(tmp_path, built)
+    assert find_other_sizes(tmp_path, built) == []
 
 
 @pytest.mark.slow
@@ -56,12 +56,14 @@ def test_the_command_makes_them(tmp_path: Path) -> None:
 def test_the_command_makes_the_one_of_recorded_answers(tmp_path: Path, shared_data: Path) -> None:
     pytest.importorskip("playwright")
     pictures.of_recorded(tmp_path, tmp_path, shared_data)
-    _check_same_size(tmp_path, list(pictures.RECORDED))
+    assert find_other_sizes(tmp_path, list(pictures.RECORDED)) == []
 
 
-def _check_same_size(folder: Path, names: list[str]) -> None:
-    """Check that each picture has the width of the committed picture and, because fonts differ, about its height."""
+def find_other_sizes(folder: Path, names: list[str]) -> list[str]:
+    """Return the pictures with another width than the committed one or, because fonts differ, by far another height."""
+    others = []
     for name in names:
         with Image.open(folder / name) as item, Image.open(FOLDER / name) as other:
-            assert item.width == other.width
-            assert abs(item.height - other.height) <= 0.1 * other.height
+            if item.width != other.width or abs(item.height - other.height) > 0.1 * other.height:
+                others.append(f"{name}: {item.size}, committed {other.size}")
+    return others

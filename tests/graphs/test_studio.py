@@ -123,9 +123,11 @@ def test_paths_and_uploads_are_one_question_and_stay_in_the_chat(studio: str, pu
         results: dict[str, Any] = fetch(studio, f"/threads/{thread}/runs/wait", request)
         return results
 
-    check_solved(send_message([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg"), puzzle)
+    first = send_message([{"type": "text", "text": puzzle.text}, *images[1:]], "1.jpg")
+    check_solved(first, puzzle)
     # The next message of the chat is about the same uploads.
     second = send_message(puzzle.text, "1.jpg")
+    assert second["messages"][:4] == first["messages"]
     check_solved({**second, "messages": second["messages"][4:]}, puzzle)
 
 
