@@ -122,6 +122,7 @@ def read_questions(
     paths: Iterable[Path],
     task: str,
     folder: Path,
+    *,
     read: Callable[[Path], Iterable[DataRow]],
     identify: Callable[[DataRow], str],
     make: Callable[[DataRow, str], Question],

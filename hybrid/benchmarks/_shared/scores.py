@@ -15,6 +15,7 @@ def score_of(
     correct: float | None,
     outcome: Outcome,
     answer: str | None = None,
+    *,
     rule: str = "none",
     values: Mapping[str, float] | None = None,
 ) -> Score:
@@ -57,7 +58,7 @@ def score_reply(
         answer, rule = parsed.value, parsed.rule
     if answer is None:
         return score_of(question, credit, Outcome.UNPARSED)
-    return score_of(question, float(answer == right), reply.outcome, answer, rule)
+    return score_of(question, float(answer == right), reply.outcome, answer, rule=rule)
 
 
 def score_kept(
@@ -66,4 +67,4 @@ def score_kept(
     """Score an answer that the authors' extraction stored; None stands for a failed extraction."""
     if answer is None:
         return score_of(question, unanswered(Outcome.UNPARSED, chance, options), Outcome.UNPARSED)
-    return score_of(question, float(right), Outcome.ANSWERED, answer, rule)
+    return score_of(question, float(right), Outcome.ANSWERED, answer, rule=rule)

@@ -88,7 +88,8 @@ class Blink(Benchmark):
             disclaimer = f"{self.texts['disclaimer'].strip()}\n" if disclaimed else ""
             identify = partial(_identity, task=task, split=source.split, seen=seen)
             make = partial(_question, task=task, source=source, marks=settings["marks"], prefix=disclaimer)
-            yield from read_questions(_files(source, task), task, source.folder, read, identify, make)
+            paths = _files(source, task)
+            yield from read_questions(paths, task, source.folder, read=read, identify=identify, make=make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Score the exact letter. Raises `UsageError` if the answer is hidden."""
@@ -215,7 +216,7 @@ def _foreign_question(row: PredictedRow, task: str) -> Question:
     )
 
 
-def _question(row: DataRow, identity: str, task: str, source: Source, marks: str, prefix: str) -> Question:
+def _question(row: DataRow, identity: str, task: str, *, source: Source, marks: str, prefix: str) -> Question:
     choices = row.texts("choices")
     if len(set(choices)) < len(choices):
         raise DataError(f"{row.where}, column choices: a choice appears twice: {choices!r:.80}")

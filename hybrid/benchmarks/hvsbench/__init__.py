@@ -112,7 +112,7 @@ class HVSBench(Benchmark):
 
             identify = partial(identity_of, task=task, seen=set())
             make = partial(_question, task=task, source=source, settings=settings, pool=pool, prefix=prefix)
-            yield from read_questions(paths, task, source.folder, read, identify, make)
+            yield from read_questions(paths, task, source.folder, read=read, identify=identify, make=make)
 
     def score(self, question: Question, exchanges: Sequence[Exchange], options: ScoreOptions) -> Score:
         """Score by the question's kind; the authors' parser is not public, so `--protocol` changes nothing.
@@ -195,6 +195,7 @@ def _question(
     row: DataRow,
     identity: str,
     task: str,
+    *,
     source: Source,
     settings: Mapping[str, str],
     pool: Mapping[str, Subject],

@@ -95,7 +95,7 @@ class MmSap(Benchmark):
                         continue
                     identity = f"{SETS[name]}_{counts[name]:04d}"
                     try:
-                        yield from variants_of(identity, name, row, columns, source, settings)
+                        yield from variants_of(identity, name, row, columns=columns, source=source, settings=settings)
                     except DataError as error:
                         yield BrokenQuestion(identity, name, str(error))
             except DataError as error:

@@ -49,7 +49,7 @@ def order_of(identity: str, shuffle: int, seed: int, count: int) -> tuple[int, .
 
 
 def variants_of(
-    identity: str, name: str, row: DataRow, columns: SetColumns, source: Source, settings: Mapping[str, str]
+    identity: str, name: str, row: DataRow, *, columns: SetColumns, source: Source, settings: Mapping[str, str]
 ) -> list[Question]:
     """Make one question for each order of its options. Raises `DataError` for an unusable row."""
     text = row.text(columns.question)

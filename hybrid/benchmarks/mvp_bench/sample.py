@@ -90,15 +90,16 @@ def questions(image_pair: ImagePair, index: int, seed: int, purpose: Purpose = "
         for suffix, answer in zip("se", answers, strict=True):
             yield PairQuestion(f"y/n-{suffix}", level, suffix, text, answer="yes" if answer else "no")
     place = EDITS.index(image_pair.edit)
-    yield _choice(
-        rng, "mcq-cross", "low", "What was done to turn one picture of the pair into the other?", LOW_EDITS, place
-    )
-    yield _choice(rng, "mcq-cross", "high", "Which aspect of the group differs between the two images?", ASPECTS, place)
+    edited = "What was done to turn one picture of the pair into the other?"
+    yield _choice(rng, "mcq-cross", "low", text=edited, options=LOW_EDITS, right=place)
+    aspect = "Which aspect of the group differs between the two images?"
+    yield _choice(rng, "mcq-cross", "high", text=aspect, options=ASPECTS, right=place)
     # The options are the true list, the list of the other picture, and lists that are true of neither; all differ.
     lists = [described(image_pair.names[1]), described(image_pair.names[0])]
     while len(lists) < OPTIONS:
         lists.append(until("wrong list", lambda: _draw_wrong_statement(rng, image_pair.names[1], set(lists))))
-    yield _choice(rng, "mcq-e", "high", "What stands in the picture, from left to right?", lists, 0)
+    listed = "What stands in the picture, from left to right?"
+    yield _choice(rng, "mcq-e", "high", text=listed, options=lists, right=0)
 
 
 def described(names: Sequence[Name]) -> str:
@@ -148,7 +149,7 @@ def _draw_wrong_statement(rng: np.random.Generator, names: tuple[Name, ...], exc
 
 
 def _choice(
-    rng: np.random.Generator, kind: str, level: str, text: str, options: Sequence[str], right: int
+    rng: np.random.Generator, kind: str, level: str, *, text: str, options: Sequence[str], right: int
 ) -> PairQuestion:
     order = [int(k) for k in rng.permutation(len(options))]
     image = "e" if kind == "mcq-e" else "concat"

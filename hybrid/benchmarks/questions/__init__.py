@@ -62,7 +62,7 @@ class Questions(TableBenchmark):
         mapping = mapping_of(source, path)
         layout = Layout() if mapping is None else layout_of(mapping)
         hidden = source.split in self.card.hidden_splits
-        return reader_of(source, path, layout, self.texts, path.stem, has_answers=not hidden)
+        return reader_of(source, path, layout, texts=self.texts, task=path.stem, has_answers=not hidden)
 
     def submission(self, answers: Mapping[str, str | None]) -> str:
         """Return the answers by id as JSON, with null for an unreadable answer."""

@@ -84,11 +84,11 @@ def index_of(folder: Path, path: Path, columns: Columns, task: str, rows: int) -
         DataError: the file cannot be read, or has too many rows.
     """
     state = path.stat()
-    return _index(folder, path, (state.st_mtime_ns, state.st_size), columns, task, rows)
+    return _index(folder, path, (state.st_mtime_ns, state.st_size), columns=columns, task=task, rows=rows)
 
 
 @lru_cache(maxsize=4)
-def _index(folder: Path, path: Path, stamp: tuple[int, int], columns: Columns, task: str, rows: int) -> Index:
+def _index(folder: Path, path: Path, stamp: tuple[int, int], *, columns: Columns, task: str, rows: int) -> Index:
     del stamp
     table = table_of(folder, path)
     first: dict[int, At] = {}

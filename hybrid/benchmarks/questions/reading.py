@@ -181,7 +181,9 @@ class QuestionReader:
             raise DataError(f"{row.where}, column {columns.question}: no question")
         stem, choices, labels = self._choices(row, question_text)
         kind = kind_of(row, columns, self.layout, choices, has_answer=self.has_answers)
-        target = target_of(kind, row, columns, self.layout, choices, labels) if self.has_answers else None
+        target = None
+        if self.has_answers:
+            target = target_of(kind, row, columns=columns, layout=self.layout, choices=choices, labels=labels)
         hint = scalar_text(row, columns.hint) if columns.hint else None
         # VLMEvalKit reads its tables with pandas, which treats these words as an empty cell.
         hint = None if hint in ("nan", "NaN") else hint
@@ -314,10 +316,10 @@ def reader_of(
     source: Source,
     path: Path,
     layout: Layout,
+    *,
     texts: Mapping[str, str],
     task: str,
     rows: int = 1,
-    *,
     has_answers: bool = True,
 ) -> QuestionReader:
     """Scan the table once, and return a reader for it.

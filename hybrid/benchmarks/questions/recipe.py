@@ -82,7 +82,9 @@ class RecipeBenchmark(TableBenchmark):
     def reader(self, source: Source, path: Path) -> QuestionReader:
         """Open the table with the recipe's layout."""
         recipe, tables = self.recipe, self.tables(source)
-        reader = reader_of(source, path, recipe.layout, self.texts, recipe.only_task, recipe.cluster.rows)
+        reader = reader_of(
+            source, path, recipe.layout, texts=self.texts, task=recipe.only_task, rows=recipe.cluster.rows
+        )
         prefix = f"{tables.index(path)}." if len(tables) > 1 else ""
         return replace(reader, cyclic=recipe.variants == "cyclic", prefix=prefix)
 
@@ -92,7 +94,7 @@ class RecipeBenchmark(TableBenchmark):
         """Generate with `hybrid.benchmarks.questions.sample.write`."""
         from hybrid.benchmarks.questions.sample import write
 
-        write(folder, self.recipe, tasks, per_task, seed, purpose)
+        write(folder, self.recipe, tasks, per_task=per_task, seed=seed, purpose=purpose)
 
     def summarise(self, scores: Sequence[Score]) -> tuple[Metric, ...]:
         """Compute the metrics that the recipe names."""

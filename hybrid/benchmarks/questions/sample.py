@@ -49,7 +49,7 @@ class _Row:
 
 
 def write(
-    folder: Path, recipe: Recipe, tasks: Sequence[str], per_task: int, seed: int, purpose: Purpose = "sample"
+    folder: Path, recipe: Recipe, tasks: Sequence[str], *, per_task: int, seed: int, purpose: Purpose = "sample"
 ) -> Path:
     """Write the table with at least `per_task` rows of each task, in full units; equal calls give equal bytes.
 
@@ -117,10 +117,12 @@ def _rows(recipe: Recipe, task: str, units: int, seed: int, purpose: Purpose) ->
             by, options = place * sample.cyclic, len(item.choices)
             choices = tuple(item.choices[(number - by) % options] for number in range(options))
             rotation = replace(item, choices=choices, answer=(item.answer + by) % options)
-            yield _Row(number, images, _cells(recipe, scene, rotation, number, unit, place), item.evidence)
+            yield _Row(
+                number, images, _cells(recipe, scene, rotation, number=number, unit=unit, place=place), item.evidence
+            )
 
 
-def _cells(recipe: Recipe, scene: SampleScene, item: Item, number: int, unit: int, place: int) -> dict[str, object]:
+def _cells(recipe: Recipe, scene: SampleScene, item: Item, *, number: int, unit: int, place: int) -> dict[str, object]:
     layout, sample = recipe.layout, _of(recipe)
     lower = sample.letter == "(a)"
     template = scene.question or sample.question

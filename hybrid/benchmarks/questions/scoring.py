@@ -44,7 +44,7 @@ def score_text(question: Question, text: str, outcome: Outcome, options: ScoreOp
     right, values = _judged(question, parsed.value)
     value = as_json(cast(Any, parsed.value))
     answer = value if isinstance(value, str) else ", ".join(map(_short, value if isinstance(value, list) else [value]))
-    return score_of(question, float(right), outcome, answer, parsed.rule, values)
+    return score_of(question, float(right), outcome, answer, rule=parsed.rule, values=values)
 
 
 def _short(value: object) -> str:

@@ -89,7 +89,7 @@ def answer_in(row: DataRow, column: str) -> str:
 
 
 def target_of(
-    kind: Kind, row: DataRow, columns: Columns, layout: Layout, choices: Sequence[str], labels: Sequence[str] = ()
+    kind: Kind, row: DataRow, *, columns: Columns, layout: Layout, choices: Sequence[str], labels: Sequence[str] = ()
 ) -> Json:
     """Return the right answer; `labels` are the table's own names of the choices, if it has any.
 

@@ -45,7 +45,7 @@ def test_rows_are_written_to_every_kind_of_table(tmp_path: Path, file: str, answ
     path = tmp_path / "mine.yaml"
     path.write_text(RECIPE.format(file=file, answer=answer, scene="located"))
     recipe = recipe_of(path)
-    table = write(tmp_path / "data", recipe, ("sides",), 2, 0)
+    table = write(tmp_path / "data", recipe, ("sides",), per_task=2, seed=0)
     benchmark = RecipeBenchmark(recipe)
     items = list(benchmark.questions(Source(tmp_path / "data", ImageStore(tmp_path / "s"), "test", ("sides",))))
     assert [type(question) for question in items] == [Question, Question], items
@@ -62,7 +62,7 @@ def test_a_scene_that_is_not_known_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(RECIPE.format(file="a.tsv", answer="letter", scene="landscape"))
     with pytest.raises(UsageError, match="'landscape' is not a scene; available: attribute"):
-        write(tmp_path / "data", recipe_of(path), ("sides",), 2, 0)
+        write(tmp_path / "data", recipe_of(path), ("sides",), per_task=2, seed=0)
 
 
 def test_a_unit_may_be_named_by_a_long_text(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_unit_may_be_named_by_a_long_text(tmp_path: Path) -> None:
     text = (FOLDER / "hrbench.yaml").read_text().replace("  cyclic: true", f"  cyclic: true\n{message}")
     (tmp_path / "hrbench.yaml").write_text(text)
     recipe = recipe_of(tmp_path / "hrbench.yaml")
-    write(tmp_path / "data", recipe, ("single",), 8, 0)
+    write(tmp_path / "data", recipe, ("single",), per_task=8, seed=0)
     source = Source(tmp_path / "data", ImageStore(tmp_path / "store"), "4k", ("single",))
     units = Counter(question.cluster for question in RecipeBenchmark(recipe).questions(source))
     assert sorted(units.values()) == [4, 4]
