@@ -81,6 +81,7 @@ NO_CLAIM: Mapping[str, str] = {
     "others": "from questions that one of them left unanswered",
     "split": "not confirmed by questions that both answered",
 }
+NOTE = "no claim: "  # Before the reason, in the note of a row
 UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
 # What the rule for unanswered questions decides about a difference: the beginning of a sentence.
 BY_RULE: Mapping[str, Case] = {
@@ -256,14 +257,14 @@ class HeadlinePair:
         if split.both is None:
             what = f"whole group of questions that {split.answering.metric} counts" if split.some_both else "question"
             words = f"no {what} was answered by both"
-            words += f"; better answers contribute {_difference(split.better)}" if split.better.excludes_zero else ""
+            words += f"; better answers contribute {difference_of(split.better)}" if split.better.excludes_zero else ""
         else:
             without = ""
             if split.mixed_repetitions:
                 without = " at least once, without their unanswered repetitions,"
                 without = " in every repetition" if split.both_in_every else without
-            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
-            part = f"{_difference(split.better)} of the whole"
+            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {difference_of(split.both)}"
+            part = f"{difference_of(split.better)} of the whole"
             if _sign(split.both) * _sign(split.better) < 0:
                 words += f", but {part}, {self._explain_two_signs()}"
             elif split.better.excludes_zero or signed(split.better) != signed(split.both):
@@ -271,7 +272,7 @@ class HeadlinePair:
         of_a, of_b = map(mean_count, split.unanswered)
         unanswered = f"{short_name(self.a)} leaves {of_a} unanswered, {short_name(self.b)} {of_b}"
         unanswered += " (mean over repetitions)" if split.mixed_repetitions else ""
-        size = _difference(split.answering)
+        size = difference_of(split.answering)
         if split.more_answered:
             return f"; {words}; answering at all contributes {size}, as {unanswered}"
         rest = f"the questions{' or repetitions' if split.mixed_repetitions else ''} that only one answered"
@@ -291,25 +292,30 @@ class HeadlinePair:
         row = self.over_all
         if row is None:
             return {"over_all": "", "right_a": "", "right_b": ""}
-        return {"over_all": _difference(row), "right_a": self.count[0], "right_b": self.count[1]}
+        return {"over_all": difference_of(row), "right_a": self.count[0], "right_b": self.count[1]}
 
     def _rule_words(self) -> dict[str, object]:
         row = self.other_rule
         if row is None:
             return {"depends": "", "by_rule": ""}
-        this_rule = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
-        by_rule = f"{this_rule}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"
+        this_rule = f"{difference_of(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
+        by_rule = f"{this_rule}, {difference_of(row)} if {COUNTS[OTHER[self.b.unanswered]]}"
         return {"depends": BY_RULE[rule_decides(self, row)].fill(), "by_rule": by_rule}
+
+    @property
+    def why_no_claim(self) -> str:
+        """Why neither gain nor loss is claimed, with the numbers of the other rule or weights; empty if it is."""
+        reason = NO_CLAIM.get(self.claim, "")
+        if reason and self.other_rule is not None and self.other_rule.low is not None:
+            counted = COUNTS[OTHER[self.b.unanswered]]
+            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if they count {counted}"
+        elif reason and self.other_rule is None and self.over_all is not None:
+            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all questions"
+        return reason
 
     def without_claim(self, name: str) -> str:
         """Return a name with the difference and the reason to claim none; the claim is one of `NO_CLAIM`."""
-        row, reason = self.rows[0], NO_CLAIM[self.claim]
-        if self.other_rule is not None:
-            counted = COUNTS[OTHER[self.b.unanswered]]
-            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if they count {counted}"
-        elif self.over_all is not None:
-            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all questions"
-        return f"{name} ({signed(row)}, {ends_of(row)}, {reason})"
+        return f"{name} ({signed(self.rows[0])}, {ends_of(self.rows[0])}, {self.why_no_claim})"
 
 
 CI = "95% CI"
@@ -320,7 +326,7 @@ def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim,
     return {claim: case(f"{sentence}.{claim}", CONDITIONS[claim], text) for claim, text in words.items()}
 
 
-def _difference(row: Result) -> str:
+def difference_of(row: Result) -> str:
     """Return a difference with its interval: `+14 points (95% CI 3 to 25)`."""
     if UNTESTED["failed"] in row.note:
         return f"{signed(row)} (not tested: of these and the failed ones, more than 1 % failed)"
