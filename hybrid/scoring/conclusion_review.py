@@ -17,7 +17,6 @@ from hybrid.scoring.conclusion_cases import DECLARED, case
 from hybrid.scoring.conclusion_rows import (
     CI,
     NO_CLAIM,
-    NOTE,
     ConclusionRows,
     ends_of,
     number,
@@ -263,15 +262,14 @@ def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
     more = {each.quantity: each.value or 0.0 for each in rows.of("pooled")}
     tau, i2 = more[f"{GAIN}: {TAU}"], more[f"{GAIN}: {I2}"]
     state = shown(row) if row.holds else "open"
-    _, _, why = row.note.partition(NOTE)
-    which = "unclaimed" if why else state
+    which = "unclaimed" if row.no_claim else state
     if which == "open" and (row.n or 0) < LEAST_MODELS:
         yield _said("pooled.few", n=row.n, size=signed(row))
         return
     spread = f"tau {number(tau, row.unit)}{unit_of(row)}, I2 {100 * i2:.0f}%"
     size = size_of(row) if which in ("more", "less") else signed(row)
     fields = {"n": row.n, "size": size, "ends": f"{CI} {ends_of(row, cost=which == 'less')}", "spread": spread}
-    yield _said(f"pooled.{which}", **fields, **({"why": why} if why else {}))
+    yield _said(f"pooled.{which}", **fields, **({"why": row.no_claim} if row.no_claim else {}))
 
 
 def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, Result]:

@@ -81,7 +81,6 @@ NO_CLAIM: Mapping[str, str] = {
     "others": "from questions that one of them left unanswered",
     "split": "not confirmed by questions that both answered",
 }
-NOTE = "no claim: "  # Before the reason, in the note of a row
 UNCLAIMED = "no claim for"  # Before the names of pairs whose claim is one of `NO_CLAIM`
 # What the rule for unanswered questions decides about a difference: the beginning of a sentence.
 BY_RULE: Mapping[str, Case] = {
@@ -426,6 +425,11 @@ def ends_of(row: Result, *, cost: bool = False) -> str:
     return f"{number(low, row.unit)} to {plus}{number(high, row.unit)}"
 
 
+def with_claim(row: Result, pair: HeadlinePair) -> Result:
+    """Return the row of a tested difference with the reason why it counts as neither gain nor loss, if there is one."""
+    return row if row.low is None else replace(row, no_claim=NO_CLAIM.get(pair.claim, ""))
+
+
 class ConclusionRows:
     """The rows of a comparison from which conclusions are drawn."""
 
@@ -440,6 +444,8 @@ class ConclusionRows:
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
         if differences is not None:
             self._by_section["differences"] = tuple(differences)
+        # The rows of each section by their two solvers: a comparison of many solvers looks up each of its pairs.
+        self._by_pair: dict[str, dict[frozenset[str], list[Result]]] = {}
 
     def of(self, section: str) -> tuple[Result, ...]:
         """Return the rows of one section; empty if it could not be computed."""
@@ -447,7 +453,11 @@ class ConclusionRows:
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
         """Return the rows of a pair in a section, with the two solvers in the order of `names`."""
-        return [turned(row, names) for row in self.of(section) if {row.a, row.b} == set(names)]
+        if section not in self._by_pair:
+            by_pair = self._by_pair[section] = {}
+            for row in self.of(section):
+                by_pair.setdefault(frozenset((row.a, row.b)), []).append(row)
+        return [turned(row, names) for row in self._by_pair[section].get(frozenset(names), ())]
 
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
         """Return the headline difference of two solvers, in whichever order the pair was tested."""

@@ -108,7 +108,8 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     def value(row: Result, n: int | None) -> str:
         """Return the value, its n if that differs from the line's, and the number of its note."""
         over = f" ({row.n})" if row.n is not None and row.n != n else ""
-        mark = f" [{notes.setdefault(row.note, len(notes) + 1)}]" if row.note else ""
+        note = note_of(row)
+        mark = f" [{notes.setdefault(note, len(notes) + 1)}]" if note else ""
         return printed(section, row) + over + mark
 
     def of_line(line: Mapping[str, Result]) -> Iterator[str]:
@@ -175,6 +176,11 @@ def _extra(section: Section, row: Result, extra: str) -> str:
     if extra == "family":
         return row.family or NONE
     return p_value(row.p if extra == "p" else row.p_holm)
+
+
+def note_of(row: Result) -> str:
+    """Return what tables say about a row below it: its note, and why its difference supports no claim."""
+    return "; ".join(filter(None, (row.note, row.no_claim and f"no claim: {row.no_claim}")))
 
 
 def printed(section: Section, row: Result) -> str:

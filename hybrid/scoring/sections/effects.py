@@ -32,6 +32,7 @@ from __future__ import annotations
 
 from hybrid.scoring.attempt_facts import lacks_pictures, questions_with_pictures
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_rows import ConclusionRows, with_claim
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import EFFECTS, family_of_tasks
 from hybrid.scoring.groups import ComparisonGroup
@@ -72,8 +73,11 @@ def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
 
 def rows(comparison: Comparison) -> list[Result]:
     """Return each effect whose two cells were both run, for every hybrid solver: over all tasks and by task."""
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
     section_rows = [
-        row if only is None else row.noted(f"{quantity}: {ON_PICTURES}")
+        (row if row.group else with_claim(row, rows_of_pairs.tested_pair(a, b)))
+        if only is None
+        else row.noted(f"{quantity}: {ON_PICTURES}")
         for group in comparison.groups
         for quantity, a, b in tested_cells(group)
         for only in (_questions_of(comparison, group, quantity),)

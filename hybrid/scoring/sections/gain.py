@@ -26,7 +26,18 @@ from collections.abc import Mapping, Sequence
 
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Case, case
-from hybrid.scoring.conclusion_rows import CI, NO_CLAIM, ConclusionRows, State, ends_of, number, shown, signed, size_of
+from hybrid.scoring.conclusion_rows import (
+    CI,
+    NO_CLAIM,
+    ConclusionRows,
+    State,
+    ends_of,
+    number,
+    shown,
+    signed,
+    size_of,
+    with_claim,
+)
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
@@ -57,7 +68,13 @@ def rows(comparison: Comparison) -> list[Result]:
     def family(row: Result) -> Family:
         return family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
 
-    return adjusted_by_claim(comparison, section_rows, family)
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
+    return [
+        row
+        if row.group
+        else with_claim(row, rows_of_pairs.tested_pair(comparison.named(row.a), comparison.named(row.b)))
+        for row in adjusted_by_claim(comparison, section_rows, family)
+    ]
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hybrid.scoring.compare import Comparison
-from hybrid.scoring.conclusion_rows import NO_CLAIM, ConclusionRows, signed
+from hybrid.scoring.conclusion_rows import ConclusionRows, signed, with_claim
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.stats import ends_of, noninferiority
@@ -35,6 +35,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
     Raises `UsageError` if the margin is not above 0.
     """
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
     for group in comparison.groups:
         for part in group.parts:
             shared, margin = comparison.overlap(part, group.hybrid), comparison.options.margin
@@ -48,25 +49,24 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             if untested is None:
                 tested = noninferiority(a, b, margin)
                 one_sided, (low, high) = tested.p_value, ends_of(tested.interval)
-                yield replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
+                row = replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
+                yield with_claim(row, rows_of_pairs.tested_pair(part, group.hybrid))
             else:
                 value = None if a.value is None or b.value is None else b.value - a.value
                 yield replace(row, value=value, note=f"undecided; {UNTESTED[untested]}")
-            yield replace(row, quantity="margin", value=margin)
+            bare = replace(row, value=None, low=None, high=None, note="")
+            yield replace(bare, quantity="margin", value=margin)
             quantity = "one-sided p of a loss of the margin or more"
-            yield replace(row, quantity=quantity, unit="probability", value=one_sided)
+            yield replace(bare, quantity=quantity, unit="probability", value=one_sided)
 
 
-def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """Name the pairs whose verdicts cannot be claimed, each with the reason why its difference supports no claim."""
-    rows_of_pairs, sentences = ConclusionRows(comparison, ("differences", "helped", "answered")), []
-    for row in (row for row in section_rows if row.quantity == "difference" and row.low is not None):
-        reason = NO_CLAIM.get(rows_of_pairs.tested_pair(comparison.named(row.a), comparison.named(row.b)).claim)
-        if reason:
-            sentences.append(
-                f"No verdict on {row.b} and {row.a} is claimed: the difference is {signed(row)}, {reason}."
-            )
-    return " ".join(sentences)
+    return " ".join(
+        f"No verdict on {row.b} and {row.a} is claimed: the difference is {signed(row)}, {row.no_claim}."
+        for row in section_rows
+        if row.no_claim
+    )
 
 
 SECTION = statistic(rows, lead, headings={"a": "measured against", "b": "hybrid solver"}, order=110)

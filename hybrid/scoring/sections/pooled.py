@@ -21,7 +21,7 @@ The standard error of a model's difference is that of `differences.py`, half the
 normal distribution. All models answer the same questions, so the interval generalises to other models on these
 questions, not to other questions. What withholds the claim about one model's difference withholds it here too, for the
 pooled effect by the other rule, over all questions, and on the questions that both answered; also if it is withheld for
-each model whose own difference is significant. The note then has the reason.
+each model whose own difference is significant. The row then has the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from hybrid.core.types import Metric
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_rows import (
     NO_CLAIM,
-    NOTE,
     AnswerSplit,
     ConclusionRows,
     HeadlinePair,
@@ -82,7 +81,7 @@ def _pooled(comparison: Comparison, quantity: str) -> Iterator[Result]:
     row = replace(effects[0].row(NAME), a="", b="", unit=FRACTION, n=len(effects)).noted(", ".join(tested))
     mean = partial(_mean_row, row, bounded=all(metric.share for effect in effects for metric in effect.metrics))
     summary = mean(tested.values())
-    yield summary.noted(_why_no_claim(comparison, summary, effects, mean))
+    yield replace(summary, no_claim=_why_no_claim(comparison, summary, effects, mean))
     yield replace(row, quantity=f"{quantity}: {TAU}", value=pooled.tau)
     yield replace(row, quantity=f"{quantity}: {I2}", value=pooled.i2)
     yield replace(row, quantity=f"{quantity}: {P_Q}", unit="probability", value=pooled.p_q)
@@ -121,19 +120,19 @@ def _mean_row(row: Result, differences: Iterable[Result], *, bounded: bool) -> R
 
 
 def _why_no_claim(comparison: Comparison, pooled: Result, effects: Sequence[ToolEffect], mean: _Mean) -> str:
-    """Return the note with the reason why the pooled effect supports no claim; empty if it does."""
+    """Return the reason why the pooled effect supports no claim; empty if it does."""
     rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
     pairs = [rows_of_pairs.tested_pair(effect.a, effect.b) for effect in effects]
     over_models = _pair_over_models(pooled, effects, pairs, mean)
     if over_models.claim in NO_CLAIM:
-        return f"{NOTE}{over_models.why_no_claim}{_parts_of(over_models)}"
+        return f"{over_models.why_no_claim}{_parts_of(over_models)}"
     # Few models have wide intervals, which hide what withholds the claim about each of them.
     state = over_models.state
     claims = Counter(pair.claim for pair in pairs if pair.state == state) if state in ("more", "less") else Counter()
     if not claims or state in claims:
         return ""
     ((claim, _),) = claims.most_common(1)
-    return f"{NOTE}{NO_CLAIM[claim]} in each model whose own difference is significant"
+    return f"{NO_CLAIM[claim]} in each model whose own difference is significant"
 
 
 def _pair_over_models(
@@ -180,8 +179,8 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     for row in section_rows:
         if row.quantity in EFFECTS and row.low is not None and row.high is not None:
             ends = f"[{100 * row.low:.0f}, {100 * row.high:.0f}]"
-            why = row.note[row.note.index(NOTE) :] if NOTE in row.note else ""
-            parts.append(f"{row.quantity} {100 * (row.value or 0):+.0f} points {ends}" + (f" ({why})" if why else ""))
+            why = f" (no claim: {row.no_claim})" if row.no_claim else ""
+            parts.append(f"{row.quantity} {100 * (row.value or 0):+.0f} points {ends}{why}")
     return f"Over {section_rows[0].n} models: {', '.join(parts)}." if parts else ""
 
 

@@ -351,9 +351,9 @@ def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: P
 
 
 def pooled_gain(comparison: Comparison) -> tuple[str, str, str]:
-    """Return case and text of the sentence over all models, and the note of the pooled gain."""
+    """Return case and text of the sentence over all models, and why the pooled gain supports no claim."""
     (first,) = (each for each in conclusion(comparison, limits=False) if each.id.startswith("pooled"))
-    return first.id, first.text, next(row.note for row in POOLED.rows(comparison) if row.quantity == "gain")
+    return first.id, first.text, next(row.no_claim for row in POOLED.rows(comparison) if row.quantity == "gain")
 
 
 def test_a_pooled_gain_of_one_small_task_is_not_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_pooled_gain_that_no_model_supports_is_not_claimed(synthetic_runs: Any
     assert case == "pooled.unclaimed"
     words = "with another result over all questions than over tasks in each model whose own difference is significant"
     assert text.endswith(f", {words}.")
-    assert note.endswith(f"no claim: {words}")
+    assert note == words
 
 
 def test_a_pooled_gain_that_other_questions_confirm_is_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
@@ -405,7 +405,7 @@ def test_a_pooled_gain_that_other_questions_confirm_is_claimed(synthetic_runs: A
     worlds = [({"Jigsaw": f"{150 + more}r 50w"}, {"Jigsaw": f"{90 + more}r 100w 10a"}) for more in (0, 0, 0)]
     case, _, note = pooled_gain(models_of(synthetic_runs, tmp_path, *worlds))
     assert case == "pooled.more"
-    assert "claim" not in note
+    assert not note
 
 
 def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:
