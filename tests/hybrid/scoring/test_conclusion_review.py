@@ -13,6 +13,7 @@ from hybrid.core.types import Cell, Metric, Question, Reply, Step, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.sections.called import SECTION as CALLED
 from hybrid.scoring.sections.differences import SECTION as DIFFERENCES
 from hybrid.scoring.sections.equivalence import SECTION as EQUIVALENCE
@@ -150,6 +151,19 @@ def test_right_outputs_that_are_used(compared: Any) -> None:
         "use of right outputs": (55, 70),
     }
     assert rows["effect of perfect output"].value == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("silent", ["mllm", "blank"])
+def test_the_use_of_outputs_is_tested_if_the_two_compared_solvers_answer(compared: Any, silent: str) -> None:
+    """Outputs are needed on all questions if the model alone answers nothing; the test compares two other solvers."""
+    calls = calling("c" * 100, "r" * 100)
+    answers = {"controller": "95r 5w", "mllm": "100a" if silent == "mllm" else "100w"}
+    blank = {"controller": "100a" if silent == "blank" else "40r 60w"}
+    rows = by_quantity(tuple(USED.rows(compared(costing=calls, real=answers, blank=blank))))
+    for name in ("right outputs, blank tools", "use of right outputs"):
+        assert rows[name].n == 100
+        assert (rows[name].low is None) is (silent == "blank")
+        assert (rows[name].note == UNTESTED["unanswered"]) is (silent == "blank")
 
 
 @pytest.mark.system
