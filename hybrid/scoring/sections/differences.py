@@ -1,8 +1,9 @@
 """Which solver is better on the same questions?
 
-Among the questions that both answered, helped counts those that b has right and a wrong, and harmed the reverse.
-none a, none b: questions without a readable answer from a, from b. p tests the difference in the row, adjusted (Holm)
-within the family that the header or the column `family` names; a single test has no adjusted p.
+Among the questions that both answered, helped counts those that b has right and a wrong, and harmed the reverse. none
+a, none b: questions without a readable answer from a, from b. p tests the difference in the row; a single test has no
+adjusted p. p (Holm, FAMILY) is adjusted within the family that the header names. p (Holm in family) is adjusted within
+that of the column `family`.
 
 n: questions that both have and neither failed
 source: ours

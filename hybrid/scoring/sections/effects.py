@@ -1,7 +1,7 @@
 """What is the effect of tool output without a loop, and of the loop and the form of the output?
 
-result effect + loop effect is the gain on the questions that all three have. p tests the difference in the row,
-adjusted (Holm) over all effects of its table.
+result effect + loop effect is the gain on the questions that all three have. p tests the difference in the row. p
+(Holm) is adjusted over all effects of its table.
 
 n: questions that both cells have and neither failed on
 source: arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster

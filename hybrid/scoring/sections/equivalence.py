@@ -1,8 +1,8 @@
 """Are two solvers equal within a margin?
 
 equal: the whole 90 % interval of the difference is inside -margin to margin (two one-sided tests at 5 %); the margin is
---margin, by default 0.05. "No significant difference" does not mean equal: it may only mean too few questions. p is
-the greater of the two p values, adjusted (Holm) within the family of the claim.
+--margin, by default 0.05. "No significant difference" does not mean equal: it may only mean too few questions. p is the
+greater of the two p values. p (Holm) is adjusted within the family of the claim.
 
 n: questions that both have and neither failed; for the two effects, that all three have
 source: Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15, 657-680; docs/statistics.md

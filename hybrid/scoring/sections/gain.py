@@ -3,8 +3,8 @@
 gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone, the effect of offering tools
 (prompts, tool descriptions, more turns). content: with tools minus with blank tools, the effect of tool output. gain =
 presence + content. other questions' findings: with shuffled output minus with blank tools. p tests the difference in
-the row, adjusted (Holm) within the family that the header or the column `family` names; a single test has no adjusted
-p.
+the row; a single test has no adjusted p. p (Holm, FAMILY) is adjusted within the family that the header names. p (Holm
+in family) is adjusted within that of the column `family`.
 
 n: questions that all of these have and none failed
 source: ours; docs/statistics.md; paired by question, resampled by cluster

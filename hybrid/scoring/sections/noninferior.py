@@ -1,7 +1,8 @@
 """Is the hybrid solver at most a margin worse than each of its parts?
 
 A hybrid solver is not inferior if the whole interval is above -margin, superior if it is above 0, inferior if it is
-below -margin; otherwise the result is undecided. p is one-sided and not adjusted; it is below 0.025 if not inferior.
+below -margin; otherwise the result is undecided. The one-sided p of a loss is below 0.025 if not inferior; it belongs
+to no family of tests.
 
 n: questions that both have and neither failed
 source: docs/statistics.md; paired by question, resampled by cluster
