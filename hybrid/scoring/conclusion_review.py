@@ -24,7 +24,7 @@ from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import places
 from hybrid.scoring.sections.called import DIFFERENCE, WHERE_CALLED, WHERE_NOT
 from hybrid.scoring.sections.effects import WORDS
-from hybrid.scoring.sections.equivalence import HANGS, is_equal
+from hybrid.scoring.sections.equivalence import is_equal
 from hybrid.scoring.sections.headroom import LEAST, ROOM
 from hybrid.scoring.sections.places import ABOVE, AT_PLACE, BY_CHANCE
 from hybrid.scoring.sections.pooled import I2, TAU
@@ -193,12 +193,12 @@ case(
     ),
 )
 case(
-    "pooled.rule",
-    "several models: whether there is an effect depends on how unanswered questions count",
+    "pooled.unclaimed",
     (
-        "Over {n} models, tools change the score by {size} ({ends}; between models {spread}), depending on"
-        " how unanswered questions count."
+        "several models: their mean supports no claim, for one of the reasons `rule`, `uneven`, `answering`, `others` "
+        "and `split`, which are those of one model's difference"
     ),
+    "Over {n} models, tools change the score by {size} ({ends}; between models {spread}), {why}.",
 )
 case(
     "price.more",
@@ -254,13 +254,14 @@ def pooled_sentences(rows: ConclusionRows) -> Iterator[Said]:
     more = {each.quantity: each.value or 0.0 for each in rows.of("pooled")}
     tau, i2 = more[f"{GAIN}: {TAU}"], more[f"{GAIN}: {I2}"]
     state = shown(row) if row.holds else "open"
-    which = "rule" if HANGS in row.note else state
+    which = "unclaimed" if row.no_claim else state
     if which == "open" and (row.n or 0) < LEAST_MODELS:
         yield _said("pooled.few", n=row.n, size=signed(row))
         return
     spread = f"tau {number(tau, row.unit)}{unit_of(row)}, I2 {100 * i2:.0f}%"
     size = size_of(row) if which in ("more", "less") else signed(row)
-    yield _said(f"pooled.{which}", n=row.n, size=size, ends=f"{CI} {ends_of(row, cost=which == 'less')}", spread=spread)
+    fields = {"n": row.n, "size": size, "ends": f"{CI} {ends_of(row, cost=which == 'less')}", "spread": spread}
+    yield _said(f"pooled.{which}", **fields, **({"why": row.no_claim} if row.no_claim else {}))
 
 
 def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, Result]:

@@ -48,6 +48,8 @@ class ConclusionRows:
         self._by_section = {result.name: result.rows for result in results(comparison, sections)}
         if differences is not None:
             self._by_section["differences"] = tuple(differences)
+        # The rows of each section by their two solvers: a comparison of many solvers looks up each of its pairs.
+        self._by_pair: dict[str, dict[frozenset[str], list[Result]]] = {}
 
     def of(self, section: str) -> tuple[Result, ...]:
         """Return the rows of one section; empty if it could not be computed."""
@@ -55,7 +57,11 @@ class ConclusionRows:
 
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
         """Return the rows of a pair in a section, with the two solvers in the order of `names`."""
-        return [turned(row, names) for row in self.of(section) if {row.a, row.b} == set(names)]
+        if section not in self._by_pair:
+            by_pair = self._by_pair[section] = {}
+            for row in self.of(section):
+                by_pair.setdefault(frozenset((row.a, row.b)), []).append(row)
+        return [turned(row, names) for row in self._by_pair[section].get(frozenset(names), ())]
 
     def pair(self, a: Scored, b: Scored) -> HeadlinePair:
         """Return the headline difference of two solvers, in whichever order the pair was tested."""

@@ -58,6 +58,7 @@ COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wron
 MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 SHARED = "Differences cover only questions that both solvers have and neither failed"
 WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
+WITHOUT_DIFFERENCES = "*: over the questions that the specialists answer."
 TASKS_WHERE_ANSWERED = "*: over the questions of the task that the specialists answer."
 MARKS = "+ -: the difference holds after adjustment (Holm) over the tasks of its pair."
 
@@ -217,7 +218,7 @@ def _solvers(
         elif baseline:
             line += [NONE] * 3
         lines.append(tuple(line))
-    notes = [WHERE_ANSWERED] if where_answered else []
+    notes = [WHERE_ANSWERED if baseline else WITHOUT_DIFFERENCES] if where_answered else []
     notes += _shared_note(differing.values(), values)
     notes += _counted_note(comparison)
     return Table(title, tuple(columns), tuple(lines), (*notes, *(_means_note(comparison) if baseline else ())))
@@ -293,9 +294,18 @@ def _tasks(
     notes = (
         *((TASKS_WHERE_ANSWERED,) if "*" in signs else ()),
         *((MARKS, *_means_note(comparison, "Marks")) if signs & {"+", "-"} else ()),
+        *_accuracy_note(comparison),
     )
     title = f"{comparison.benchmark.card.name}: accuracy by {clipped(by, TASK)}"
     return Table(title, columns, tuple(lines), notes)
+
+
+def _accuracy_note(comparison: Comparison) -> tuple[str, ...]:
+    """Return a note if tasks have plain accuracy and the solvers above another metric, such as one over pairs."""
+    headline = comparison.headline
+    if headline is None or "accuracy" in headline:
+        return ()
+    return (f"By {clipped(comparison.grouping, TASK)}: the accuracy of single questions, not {headline}.",)
 
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:

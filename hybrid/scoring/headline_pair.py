@@ -7,7 +7,7 @@ pair.state, pair.right, pair.fields()       # "more", (21, 48), {"size": "+54 po
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hybrid.core.types import Metric
@@ -248,14 +248,14 @@ class HeadlinePair:
         if split.both is None:
             what = f"whole group of questions that {split.answering.metric} counts" if split.some_both else "question"
             words = f"no {what} was answered by both"
-            words += f"; better answers contribute {_difference(split.better)}" if split.better.excludes_zero else ""
+            words += f"; better answers contribute {difference_of(split.better)}" if split.better.excludes_zero else ""
         else:
             without = ""
             if split.mixed_repetitions:
                 without = " at least once, without their unanswered repetitions,"
                 without = " in every repetition" if split.both_in_every else without
-            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
-            part = f"{_difference(split.better)} of the whole"
+            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {difference_of(split.both)}"
+            part = f"{difference_of(split.better)} of the whole"
             if _sign(split.both) * _sign(split.better) < 0:
                 words += f", but {part}, {self._explain_two_signs()}"
             elif split.better.excludes_zero or signed(split.better) != signed(split.both):
@@ -263,7 +263,7 @@ class HeadlinePair:
         of_a, of_b = map(mean_count, split.unanswered)
         unanswered = f"{short_name(self.a)} leaves {of_a} unanswered, {short_name(self.b)} {of_b}"
         unanswered += " (mean over repetitions)" if split.mixed_repetitions else ""
-        size = _difference(split.answering)
+        size = difference_of(split.answering)
         if split.more_answered:
             return f"; {words}; answering at all contributes {size}, as {unanswered}"
         rest = f"the questions{' or repetitions' if split.mixed_repetitions else ''} that only one answered"
@@ -283,25 +283,30 @@ class HeadlinePair:
         row = self.over_all
         if row is None:
             return {"over_all": "", "right_a": "", "right_b": ""}
-        return {"over_all": _difference(row), "right_a": self.count[0], "right_b": self.count[1]}
+        return {"over_all": difference_of(row), "right_a": self.count[0], "right_b": self.count[1]}
 
     def _rule_words(self) -> dict[str, object]:
         row = self.other_rule
         if row is None:
             return {"depends": "", "by_rule": ""}
-        this_rule = f"{_difference(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
-        by_rule = f"{this_rule}, {_difference(row)} if {COUNTS[OTHER[self.b.unanswered]]}"
+        this_rule = f"{difference_of(self.rows[0])} if they count {COUNTS[self.b.unanswered]}"
+        by_rule = f"{this_rule}, {difference_of(row)} if {COUNTS[OTHER[self.b.unanswered]]}"
         return {"depends": BY_RULE[rule_decides(self, row)].fill(), "by_rule": by_rule}
+
+    @property
+    def why_no_claim(self) -> str:
+        """Why neither gain nor loss is claimed, with the numbers of the other rule or weights; empty if it is."""
+        reason = NO_CLAIM.get(self.claim, "")
+        if reason and self.other_rule is not None and self.other_rule.low is not None:
+            counted = COUNTS[OTHER[self.b.unanswered]]
+            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if they count {counted}"
+        elif reason and self.other_rule is None and self.over_all is not None:
+            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all questions"
+        return reason
 
     def without_claim(self, name: str) -> str:
         """Return a name with the difference and the reason to claim none; the claim is one of `NO_CLAIM`."""
-        row, reason = self.rows[0], NO_CLAIM[self.claim]
-        if self.other_rule is not None:
-            counted = COUNTS[OTHER[self.b.unanswered]]
-            reason += f": {signed(self.other_rule)}, {ends_of(self.other_rule)} if they count {counted}"
-        elif self.over_all is not None:
-            reason += f": {signed(self.over_all)}, {ends_of(self.over_all)} over all questions"
-        return f"{name} ({signed(row)}, {ends_of(row)}, {reason})"
+        return f"{name} ({signed(self.rows[0])}, {ends_of(self.rows[0])}, {self.why_no_claim})"
 
 
 def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim, Case]:
@@ -309,7 +314,7 @@ def cases_of_claims(sentence: str, words: Mapping[Claim, str]) -> Mapping[Claim,
     return {claim: case(f"{sentence}.{claim}", CONDITIONS[claim], text) for claim, text in words.items()}
 
 
-def _difference(row: Result) -> str:
+def difference_of(row: Result) -> str:
     """Return a difference with its interval: `+14 points (95% CI 3 to 25)`."""
     if UNTESTED["failed"] in row.note:
         return f"{signed(row)} (not tested: of these and the failed ones, more than 1 % failed)"
@@ -374,3 +379,8 @@ def is_uneven(pair: HeadlinePair, over_all: Result) -> bool:
 def _sign(row: Result) -> int:
     value = row.value or 0.0
     return 0 if abs(value) < 1e-9 else 1 if value > 0 else -1
+
+
+def with_claim(row: Result, pair: HeadlinePair) -> Result:
+    """Return the row of a tested difference with the reason why it counts as neither gain nor loss, if there is one."""
+    return row if row.low is None else replace(row, no_claim=NO_CLAIM.get(pair.claim, ""))

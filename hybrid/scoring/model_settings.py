@@ -36,7 +36,7 @@ def draws_answers(identity: Mapping[str, Any]) -> bool:
     """Return whether the model may answer differently when asked again.
 
     False at temperature 0, also if it was saved as text ("0"), and with `do_sample` false. An unknown temperature may
-    be above 0.
+    be above 0. Whether a choice was not generated but rated by its likelihood is a matter of `rates_choices`.
     """
     settings = settings_of(identity)
     if settings.get("do_sample") is False:
@@ -45,3 +45,8 @@ def draws_answers(identity: Mapping[str, Any]) -> bool:
         return float(settings["temperature"]) != 0
     except (KeyError, TypeError, ValueError):
         return True
+
+
+def rates_choices(identity: Mapping[str, Any]) -> bool:
+    """Return whether the run took the most likely option of a choice, which is the same whenever it is asked."""
+    return identity.get("answer") == "likelihood"

@@ -169,6 +169,12 @@ class ToolEffect:
         return metrics[self.places[0]], metrics[self.places[1]]
 
     @property
+    def over_all(self) -> tuple[Metric, Metric]:
+        """The accuracy of a and b over all questions, whatever the tasks weigh in the headline metric."""
+        metrics = self.shared.accuracy(self.shared.rule)
+        return metrics[self.places[0]], metrics[self.places[1]]
+
+    @property
     def why_untested(self) -> str:
         """Reason why this effect is not tested; empty if it is tested."""
         reason = self.shared.untested(self.metrics, (self.a, self.b))

@@ -33,6 +33,15 @@ from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.score import Scored
 
 KEYS = ("a", "b", "metric", "group")  # The fields that identify what a row measures
+# The end of a sentence in the explanation of a section.
+SENTENCE = re.compile(r"(?<=\.) ")
+# How sentences on p values begin, and the headings of the columns that they are about; the first that fits counts.
+P_VALUES = {
+    "p (Holm, FAMILY)": r"p \(Holm, .*",
+    "p (Holm in family)": r"p \(Holm in family\)",
+    "p (Holm)": r"p \(Holm.*",
+    "p": "p",
+}
 # A table with more columns of numbers, or a mostly empty one, has a line for each number instead.
 WIDEST = 13
 
@@ -55,8 +64,28 @@ def tables_of(comparison: Comparison, result: SectionResult) -> tuple[Table, ...
             parts.setdefault((tuple(key for key in KEYS if getattr(row, key)), head), []).append(row)
     tables = [_table(comparison, section, keys, rows) for (keys, _), rows in parts.items()]
     # Put the explanation below the first table.
-    about = [replace(table, notes=(*table.notes, *section.about.splitlines())) for table in tables[:1]]
-    return (*about, *tables[1:])
+    notes = tuple(_notes_about(section, tables, {row.quantity for row in result.rows if not row.detail}))
+    return (*(replace(table, notes=(*table.notes, *notes)) for table in tables[:1]), *tables[1:])
+
+
+def _notes_about(section: Section, tables: Sequence[Table], quantities: Collection[str]) -> Iterator[str]:
+    """Yield the lines that explain a section, without sentences on columns and quantities that no table has."""
+    headings = {column.name for table in tables for column in table.columns}
+    for line in section.about.splitlines():
+        sentences = (each for each in SENTENCE.split(line) if _is_about(each, section, headings, quantities))
+        if note := " ".join(sentences):
+            yield note
+
+
+def _is_about(sentence: str, section: Section, headings: Collection[str], quantities: Collection[str]) -> bool:
+    """Return whether a sentence does not begin with p values or quantities, or a table has some of these."""
+    for column, heading in P_VALUES.items():
+        if sentence.startswith(f"{column} "):
+            return any(re.fullmatch(heading, name) for name in headings)
+    subjects, colon, _ = sentence.partition(": ")
+    known = {card.name for card in section.quantities}
+    subject_names = set(subjects.split(", "))
+    return not colon or not subject_names <= known or bool(subject_names & {*quantities})
 
 
 def title_of(comparison: Comparison, section: Section) -> str:
@@ -108,7 +137,8 @@ def _table(comparison: Comparison, section: Section, keys: Sequence[str], rows: 
     def value(row: Result, n: int | None) -> str:
         """Return the value, its n if that differs from the line's, and the number of its note."""
         over = f" ({row.n})" if row.n is not None and row.n != n else ""
-        mark = f" [{notes.setdefault(row.note, len(notes) + 1)}]" if row.note else ""
+        note = note_of(row)
+        mark = f" [{notes.setdefault(note, len(notes) + 1)}]" if note else ""
         return printed(section, row) + over + mark
 
     def of_line(line: Mapping[str, Result]) -> Iterator[str]:
@@ -175,6 +205,11 @@ def _extra(section: Section, row: Result, extra: str) -> str:
     if extra == "family":
         return row.family or NONE
     return p_value(row.p if extra == "p" else row.p_holm)
+
+
+def note_of(row: Result) -> str:
+    """Return what tables say about a row below it: its note, and why its difference supports no claim."""
+    return "; ".join(filter(None, (row.note, row.no_claim and f"no claim: {row.no_claim}")))
 
 
 def printed(section: Section, row: Result) -> str:

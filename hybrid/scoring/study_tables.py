@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hybrid.display.tables import NONE, Column, Table, accuracy, p_value, signed
 from hybrid.display.terminal import how_many
-from hybrid.scoring.rendering import printed
+from hybrid.scoring.rendering import note_of, printed
 from hybrid.scoring.result import Result, Section, SectionResult
 from hybrid.scoring.sections import (
     called,
@@ -115,7 +115,7 @@ def _effects(rows: Sequence[Result]) -> Iterator[Table]:
             f"effects on {selected[0].metric}",
             columns,
             tuple(lines),
-            tuple(dict.fromkeys(row.note for row in selected if row.note)),
+            tuple(dict.fromkeys(filter(None, map(note_of, selected)))),
         )
 
 
@@ -142,7 +142,7 @@ def _count_table(title: str, section: Section, rows: Iterable[Result]) -> Iterat
         interval = " or ".join(f"{100 * level:.0f} %" for level in levels) or "95 %"
         columns = (Column("quantity", "left"), Column("value"), Column(interval), Column("of"))
         lines = [(row.quantity, printed(section, row), _ends(row), str(row.n)) for row in selected]
-        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(row.note for row in selected if row.note)))
+        yield Table(title, columns, tuple(lines), tuple(dict.fromkeys(filter(None, map(note_of, selected)))))
 
 
 def _ends(row: Result, form: str = ".3f") -> str:

@@ -249,7 +249,7 @@ def _parts(runs: Runs, names: Sequence[str], parts: Mapping[str, tuple[int, int]
             of = {"a": names[a], "b": names[b], "metric": "accuracy" if task else head, "group": task}
             note = f"left out: {total} that one of them failed" if total and not task else ""
             row = result("gain", quantity, "fraction", None, **of, none=runs.rule, note=note)
-            yield compared(row, sides[a], sides[b], withheld(aligned_rows, rows))
+            yield compared(row, sides[a], sides[b], withheld(aligned_rows, rows, (a, b)))
 
 
 def ceiling(runs: Runs) -> Iterator[JsonObject]:

@@ -1,6 +1,6 @@
 """The sections that answer a reviewer, recomputed by sums in plain Python."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tests.recomputed.pairs import ALONE, BLANK, HYBRID, SPECIALIST, family
 from tests.recomputed.rows import compared, gated, measured, result, with_holm, withheld
@@ -53,7 +53,14 @@ def effects_of(runs: Runs) -> Iterator[tuple[str, JsonObject, str | None, str, l
         rows = aligned(runs, names)
         (mode, a), (_, b) = (metrics(runs.benchmark, column(rows, place), runs.rule)[head] for place in places)
         sides = dict(zip("ab", (names[place] for place in places), strict=True))
-        yield quantity, {**sides, "metric": head, "n": len(a), "none": runs.rule}, withheld(rows, rows), mode, a, b
+        yield (
+            quantity,
+            {**sides, "metric": head, "n": len(a), "none": runs.rule},
+            withheld(rows, rows, places),
+            mode,
+            a,
+            b,
+        )
 
 
 def equivalence(runs: Runs) -> list[JsonObject]:
@@ -149,9 +156,12 @@ def _by_calls(runs: Runs) -> Iterator[JsonObject]:
 
 
 def _gated(
-    row: JsonObject, pairs: Sequence[tuple[JsonObject, ...]], rows: Sequence[tuple[JsonObject, ...]]
+    row: JsonObject,
+    pairs: Sequence[tuple[JsonObject, ...]],
+    rows: Sequence[tuple[JsonObject, ...]],
+    places: Collection[int] | None = None,
 ) -> JsonObject:
-    output = gated(row, reason := withheld(pairs, rows))
+    output = gated(row, reason := withheld(pairs, rows, places))
     return {name: field for name, field in output.items() if reason is None or name != "p"}
 
 
@@ -178,10 +188,10 @@ def used(runs: Runs) -> list[JsonObject]:
             results.append(_gated(row, aligned_rows, aligned_rows))
             continue
         row = measured(result("used", "right outputs, blank tools", "fraction", None, **of), ("ratio", columns[2]))
-        results.append(_gated(row, aligned_rows, aligned_rows))
+        results.append(_gated(row, aligned_rows, aligned_rows, (0, 2)))
         row = result("used", "use of right outputs", "fraction", None, a=BLANK, b=HYBRID)
         results.append(
-            compared(row, ("ratio", columns[2]), ("ratio", columns[0]), withheld(aligned_rows, aligned_rows))
+            compared(row, ("ratio", columns[2]), ("ratio", columns[0]), withheld(aligned_rows, aligned_rows, (0, 2)))
         )
     return with_holm(results, lambda row: (row["quantity"], ()))
 

@@ -1,6 +1,6 @@
 """Rows of the result table as the recomputation expects them, compared with those of `hybrid compare --json`."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -40,12 +40,17 @@ def compared(row: JsonObject, a: Side, b: Side, untested: str | None) -> JsonObj
     return {**row, "low": low, "high": high, "p": estimate["p"]}
 
 
-def withheld(full: Rows, part: Rows) -> str | None:
-    """Return why nothing is tested. In these runs every solver has every question, so a failed row is a missing one."""
+def withheld(full: Rows, part: Rows, places: Collection[int] | None = None) -> str | None:
+    """Return why nothing is tested. In these runs every solver has every question, so a failed row is a missing one.
+
+    `places` are the positions in a row of the solvers that are compared (None: all): whether another one answers
+    nothing is no reason.
+    """
     if any(sum(failed(row[0]) for row in rows) > 0.01 * len(rows) for rows in (full, part)):
         return "failed"
     values = [row for row in part if not failed(row[0])]
-    silent = any(all(score["answer"] is None for score in item) for item in zip(*values, strict=True))
+    by_solver = [item for place, item in enumerate(zip(*values, strict=True)) if places is None or place in places]
+    silent = any(all(score["answer"] is None for score in item) for item in by_solver)
     return "unanswered" if silent else None
 
 

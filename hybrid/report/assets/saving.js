@@ -6,7 +6,7 @@ const PNG_SCALE = 3;
 const KEPT_MS = 60000;
 const HEAD_PX = 22;
 const HEAD_CHARACTER_PX = 6;
-const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "family", "n", "none", "note"];
+const CSV = ["section", "quantity", "unit", "a", "b", "metric", "group", "value", "low", "high", "p", "p_holm", "family", "n", "none", "note", "no_claim"];
 
 const lightColour = (name) => {
   const value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();

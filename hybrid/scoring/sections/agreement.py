@@ -3,8 +3,8 @@
 A question is wrong here if it is not answered correctly; an unanswered question is not correct, under either rule.
 expected: the number of questions that both would get wrong if their errors were independent, over all questions
 together; within tasks: the same within each task and number of choices. kappa: agreement in right and wrong beyond
-chance. p tests independence within tasks, adjusted (Holm) over the rows. For a repeated solver, the first repetition is
-used.
+chance. p tests independence within tasks. p (Holm) is adjusted over the rows. For a repeated solver, the first
+repetition is used.
 
 n: questions that both have and neither failed
 source: ours

@@ -1,8 +1,9 @@
 """Does a difference come from better answers, or from answering at all?
 
 There are rows for the questions that both answered and, for a specialist, for those that it answers and for the rest.
-Over all questions, the difference is the sum of two parts. p tests the difference in the row, adjusted (Holm) within
-the family that the header or the column `family` names; a single test has no adjusted p.
+Over all questions, the difference is the sum of two parts. p tests the difference in the row; a single test has no
+adjusted p. p (Holm, FAMILY) is adjusted within the family that the header names. p (Holm in family) is adjusted within
+that of the column `family`.
 
 n: questions of the row that both have and neither failed
 source: ours

@@ -1,7 +1,7 @@
 """How right are the tools where the model calls them?
 
 Compares the answers of the specialists alone on questions where the model called a tool with their answers on questions
-where it did not. overconfidence: above 0, the tools claim more than they get right. p is adjusted (Holm) over all rows
+where it did not. overconfidence: above 0, the tools claim more than they get right. p (Holm) is adjusted over all rows
 of the same quantity.
 
 n: questions that the specialists answer, and that neither failed

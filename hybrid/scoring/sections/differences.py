@@ -1,8 +1,9 @@
 """Which solver is better on the same questions?
 
-Among the questions that both answered, helped counts those that b has right and a wrong, and harmed the reverse.
-none a, none b: questions without a readable answer from a, from b. p tests the difference in the row, adjusted (Holm)
-within the family that the header or the column `family` names; a single test has no adjusted p.
+Among the questions that both answered, helped counts those that b has right and a wrong, and harmed the reverse. none
+a, none b: questions without a readable answer from a, from b. p tests the difference in the row; a single test has no
+adjusted p. p (Holm, FAMILY) is adjusted within the family that the header names. p (Holm in family) is adjusted within
+that of the column `family`.
 
 n: questions that both have and neither failed
 source: ours
@@ -41,7 +42,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import OTHER_METRICS, adjusted_by_claim, family_of_pair, family_of_tasks
-from hybrid.scoring.headline_pair import NO_CLAIM
+from hybrid.scoring.headline_pair import with_claim
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, LEVEL, QUESTIONS, Family, Result, contrasted, unit_of
 from hybrid.scoring.score import answered
@@ -72,7 +73,19 @@ def rows(comparison: Comparison) -> list[Result]:
         is_headline = (row.a, row.b, row.metric) in heads
         return family_of_pair(comparison, row.a, row.b) if is_headline else OTHER_METRICS
 
-    return adjusted_by_claim(comparison, section_rows, family)
+    return _with_claims(comparison, adjusted_by_claim(comparison, section_rows, family))
+
+
+def _with_claims(comparison: Comparison, section_rows: Sequence[Result]) -> list[Result]:
+    """Return the rows; headline differences that the conclusion does not claim get the reason."""
+    rows_of_pairs, heads = ConclusionRows(comparison, ("helped", "answered"), section_rows), _headlines(section_rows)
+
+    def ready(row: Result) -> Result:
+        if row.group or row.quantity != "difference" or (row.a, row.b, row.metric) not in heads:
+            return row
+        return with_claim(row, rows_of_pairs.pair(comparison.named(row.a), comparison.named(row.b)))
+
+    return [ready(row) for row in section_rows]
 
 
 def _headlines(section_rows: Sequence[Result]) -> frozenset[tuple[str, str, str]]:
@@ -119,7 +132,7 @@ def _compared(
             yield replace(bare, quantity=name, unit=QUESTIONS, value=float(len(ids)), n=part.n, none="", ids=row_ids)
 
 
-def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """Name the pairs that differ by the headline metric after adjustment, and the number of tests."""
     headlines = _headlines(section_rows)
     heads = [row for row in section_rows if row.quantity == "difference" and (row.a, row.b, row.metric) in headlines]
@@ -135,18 +148,10 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     if not seen:
         return f"{opening} No difference is significant, which does not mean that there is none."
     # A page states one verdict per pair: what the conclusion does not claim is not established here either.
-    reasons = _reasons_against(comparison, section_rows, seen)
-    established = [_lead_of(row) for row, reason in zip(seen, reasons, strict=True) if not reason]
-    unclaimed = [f"{_lead_of(row)}, {reason}" for row, reason in zip(seen, reasons, strict=True) if reason]
+    established = [_lead_of(row) for row in seen if not row.no_claim]
+    unclaimed = [f"{_lead_of(row)}, {row.no_claim}" for row in seen if row.no_claim]
     kinds = {"Established": established, "Significant, but no claim": unclaimed}
     return " ".join([opening, *(f"{kind}: {_list_names(names)}." for kind, names in kinds.items() if names)])
-
-
-def _reasons_against(comparison: Comparison, section_rows: Sequence[Result], seen: Sequence[Result]) -> list[str]:
-    """Return for each difference why the conclusion does not claim it; empty for a difference that is claimed."""
-    rows_of_pairs = ConclusionRows(comparison, ("helped", "answered"), section_rows)
-    claims = (rows_of_pairs.pair(comparison.named(row.a), comparison.named(row.b)).claim for row in seen)
-    return [NO_CLAIM.get(claim, "") for claim in claims]
 
 
 def _lead_of(row: Result) -> str:

@@ -1,7 +1,7 @@
 """What is the effect of tool output without a loop, and of the loop and the form of the output?
 
-result effect + loop effect is the gain on the questions that all three have. p tests the difference in the row,
-adjusted (Holm) over all effects of its table.
+result effect + loop effect is the gain on the questions that all three have. p tests the difference in the row. p
+(Holm) is adjusted over all effects of its table.
 
 n: questions that both cells have and neither failed on
 source: arXiv 2606.02357; docs/study.md; paired by question, resampled by cluster
@@ -32,9 +32,11 @@ from __future__ import annotations
 
 from hybrid.scoring.attempt_facts import lacks_pictures, questions_with_pictures
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import EFFECTS, family_of_tasks
 from hybrid.scoring.groups import ComparisonGroup
+from hybrid.scoring.headline_pair import with_claim
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.score import Scored
@@ -72,8 +74,11 @@ def tested_cells(group: ComparisonGroup) -> list[tuple[str, Scored, Scored]]:
 
 def rows(comparison: Comparison) -> list[Result]:
     """Return each effect whose two cells were both run, for every hybrid solver: over all tasks and by task."""
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
     section_rows = [
-        row if only is None else row.noted(f"{quantity}: {ON_PICTURES}")
+        (row if row.group else with_claim(row, rows_of_pairs.tested_pair(a, b)))
+        if only is None
+        else row.noted(f"{quantity}: {ON_PICTURES}")
         for group in comparison.groups
         for quantity, a, b in tested_cells(group)
         for only in (_questions_of(comparison, group, quantity),)

@@ -1,8 +1,8 @@
 """Are two solvers equal within a margin?
 
 equal: the whole 90 % interval of the difference is inside -margin to margin (two one-sided tests at 5 %); the margin is
---margin, by default 0.05. "No significant difference" does not mean equal: it may only mean too few questions. p is
-the greater of the two p values, adjusted (Holm) within the family of the claim.
+--margin, by default 0.05. "No significant difference" does not mean equal: it may only mean too few questions. p is the
+greater of the two p values. p (Holm) is adjusted within the family of the claim.
 
 n: questions that both have and neither failed; for the two effects, that all three have
 source: Schuirmann 1987, J. Pharmacokinetics and Biopharmaceutics 15, 657-680; docs/statistics.md
@@ -24,8 +24,10 @@ from dataclasses import replace
 from typing import Final
 
 from hybrid.scoring.compare import Comparison
+from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import family_of_pair
+from hybrid.scoring.headline_pair import with_claim
 from hybrid.scoring.parts import ToolEffect, tool_effects
 from hybrid.scoring.result import Result, adjusted
 from hybrid.scoring.tally import OTHER
@@ -45,7 +47,12 @@ def rows(comparison: Comparison) -> list[Result]:
     """
     margin = comparison.options.margin
     effects = (effect for group in comparison.groups for effect in tool_effects(comparison, group))
-    tested = [_tested(effect, margin) for effect in effects if effect.is_share]
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
+    tested = [
+        with_claim(_tested(effect, margin), rows_of_pairs.tested_pair(effect.a, effect.b))
+        for effect in effects
+        if effect.is_share
+    ]
     section_rows = adjusted(tested, lambda row: family_of_pair(comparison, row.a, row.b))
     return [row.noted(UNADJUSTED if row.note.startswith(EQUAL) and not row.holds else "") for row in section_rows]
 
@@ -64,8 +71,8 @@ def _tested(effect: ToolEffect, margin: float) -> Result:
 
 
 def is_equal(row: Result) -> bool:
-    """Return whether a row asserts equality: after adjustment, and by either rule for unanswered questions."""
-    return row.note.startswith(EQUAL) and HANGS not in row.note and row.holds
+    """Return whether a row asserts equality: after adjustment, by either rule, and of a difference that has a claim."""
+    return row.note.startswith(EQUAL) and HANGS not in row.note and row.holds and not row.no_claim
 
 
 def verdict_of(row: Result) -> str:

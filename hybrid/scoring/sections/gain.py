@@ -3,8 +3,8 @@
 gain: the hybrid solver minus its MLLM alone. presence: with blank tools minus alone, the effect of offering tools
 (prompts, tool descriptions, more turns). content: with tools minus with blank tools, the effect of tool output. gain =
 presence + content. other questions' findings: with shuffled output minus with blank tools. p tests the difference in
-the row, adjusted (Holm) within the family that the header or the column `family` names; a single test has no adjusted
-p.
+the row; a single test has no adjusted p. p (Holm, FAMILY) is adjusted within the family that the header names. p (Holm
+in family) is adjusted within that of the column `family`.
 
 n: questions that all of these have and none failed
 source: ours; docs/statistics.md; paired by question, resampled by cluster
@@ -32,7 +32,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.families import adjusted_by_claim, family_of_pair, family_of_tasks
 from hybrid.scoring.faults import tool_faults
 from hybrid.scoring.groups import ComparisonGroup
-from hybrid.scoring.headline_pair import NO_CLAIM, State, shown
+from hybrid.scoring.headline_pair import NO_CLAIM, State, shown, with_claim
 from hybrid.scoring.parts import contrasts
 from hybrid.scoring.result import Family, Result
 
@@ -59,7 +59,13 @@ def rows(comparison: Comparison) -> list[Result]:
     def family(row: Result) -> Family:
         return family_of_tasks(row) if row.group else family_of_pair(comparison, row.a, row.b)
 
-    return adjusted_by_claim(comparison, section_rows, family)
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
+    return [
+        row
+        if row.group
+        else with_claim(row, rows_of_pairs.tested_pair(comparison.named(row.a), comparison.named(row.b)))
+        for row in adjusted_by_claim(comparison, section_rows, family)
+    ]
 
 
 def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:

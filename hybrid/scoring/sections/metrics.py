@@ -103,14 +103,16 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     if not first:
         return ""
     row = max(first, key=lambda row: row.value or 0.0)
-    best = [other for other in first if other.value == row.value]
+    best = [other for other in first if (other.value or 0.0) > (row.value or 0.0) - 1e-9]
     # If several solvers share the highest value, each name gets the note on that solver's repetitions.
     names, note = ([row.a], row.note) if len(best) == 1 else ([f"{other.a}{other.note}" for other in best], "")
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
     verb, highest = "have" if len(best) > 1 else "has", "" if len(first) == 1 else "the highest "
     value = f"{accuracy(row.value)}{note}{limits}"
-    of_row = "" if len({other.n for other in best}) == 1 else f" for {row.a}"
-    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {row.n}{of_row}."
+    # Each solver's own number: the conclusion names that of another solver, whose difference was tested.
+    of_each = " and ".join(f"{other.n} for {other.a}" for other in best)
+    n = str(row.n) if len({other.n for other in best}) == 1 else of_each
+    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {n}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
     answered = [{score.id for score in solver.scores if not score.outcome.failed} for solver in comparison.solvers]
     same_questions = len(first) == 1 or all(ids == answered[0] for ids in answered)

@@ -1,7 +1,8 @@
 """Is the hybrid solver at most a margin worse than each of its parts?
 
 A hybrid solver is not inferior if the whole interval is above -margin, superior if it is above 0, inferior if it is
-below -margin; otherwise the result is undecided. p is one-sided and not adjusted; it is below 0.025 if not inferior.
+below -margin; otherwise the result is undecided. The one-sided p of a loss is below 0.025 if not inferior; it belongs
+to no family of tests.
 
 n: questions that both have and neither failed
 source: docs/statistics.md; paired by question, resampled by cluster
@@ -25,7 +26,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_rows import ConclusionRows
 from hybrid.scoring.conclusion_words import signed
 from hybrid.scoring.definitions import statistic
-from hybrid.scoring.headline_pair import NO_CLAIM
+from hybrid.scoring.headline_pair import with_claim
 from hybrid.scoring.result import FRACTION, UNTESTED, Result
 from hybrid.stats import ends_of, noninferiority
 
@@ -37,6 +38,7 @@ def rows(comparison: Comparison) -> Iterator[Result]:
 
     Raises `UsageError` if the margin is not above 0.
     """
+    rows_of_pairs = ConclusionRows(comparison, ("differences", "helped", "answered"))
     for group in comparison.groups:
         for part in group.parts:
             shared, margin = comparison.overlap(part, group.hybrid), comparison.options.margin
@@ -50,25 +52,24 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             if untested is None:
                 tested = noninferiority(a, b, margin)
                 one_sided, (low, high) = tested.p_value, ends_of(tested.interval)
-                yield replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
+                row = replace(row, value=tested.difference, low=low, high=high, note=tested.verdict)
+                yield with_claim(row, rows_of_pairs.tested_pair(part, group.hybrid))
             else:
                 value = None if a.value is None or b.value is None else b.value - a.value
                 yield replace(row, value=value, note=f"undecided; {UNTESTED[untested]}")
-            yield replace(row, quantity="margin", value=margin)
+            bare = replace(row, value=None, low=None, high=None, note="")
+            yield replace(bare, quantity="margin", value=margin)
             quantity = "one-sided p of a loss of the margin or more"
-            yield replace(row, quantity=quantity, unit="probability", value=one_sided)
+            yield replace(bare, quantity=quantity, unit="probability", value=one_sided)
 
 
-def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
+def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
     """Name the pairs whose verdicts cannot be claimed, each with the reason why its difference supports no claim."""
-    rows_of_pairs, sentences = ConclusionRows(comparison, ("differences", "helped", "answered")), []
-    for row in (row for row in section_rows if row.quantity == "difference" and row.low is not None):
-        reason = NO_CLAIM.get(rows_of_pairs.tested_pair(comparison.named(row.a), comparison.named(row.b)).claim)
-        if reason:
-            sentences.append(
-                f"No verdict on {row.b} and {row.a} is claimed: the difference is {signed(row)}, {reason}."
-            )
-    return " ".join(sentences)
+    return " ".join(
+        f"No verdict on {row.b} and {row.a} is claimed: the difference is {signed(row)}, {row.no_claim}."
+        for row in section_rows
+        if row.no_claim
+    )
 
 
 SECTION = statistic(rows, lead, headings={"a": "measured against", "b": "hybrid solver"}, order=110)

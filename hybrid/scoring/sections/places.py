@@ -3,7 +3,7 @@
 For questions with annotated places, this section counts the calls whose region covers a place, and compares accuracy
 where the calls cover all places with accuracy elsewhere. By chance: the same with the regions of calls about other
 pictures, scaled to this picture (if there are several, to the one with the same index). This baseline accounts for the
-size of regions and for a habit of looking at the centre or at the first picture. p is adjusted (Holm) over all rows of
+size of regions and for a habit of looking at the centre or at the first picture. p (Holm) is adjusted over all rows of
 the same quantity.
 
 n: annotated questions with a call that has a region, and that did not fail

@@ -2,7 +2,7 @@
 
 selection: above 0, the model calls tools more often on questions that it gets wrong alone than on those that it gets
 right alone. A call that ended in a fault does not count. effect of output where called: the model decides to call a
-tool before the tool answers, so blank tools on the same questions are a fair control. p is adjusted (Holm) over all
+tool before the tool answers, so blank tools on the same questions are a fair control. p (Holm) is adjusted over all
 rows of the same quantity.
 
 n: questions that both have and neither failed

@@ -32,10 +32,11 @@ from typing import Final
 
 import numpy as np
 
+from hybrid.core.types import Kind, Question
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.definitions import statistic
 from hybrid.scoring.groups import is_imported, repeated_as, role
-from hybrid.scoring.model_settings import draws_answers
+from hybrid.scoring.model_settings import draws_answers, rates_choices
 from hybrid.scoring.parts import Part, parts
 from hybrid.scoring.result import QUESTIONS, Result
 from hybrid.scoring.score import Floats, Scored
@@ -67,17 +68,27 @@ def rows(comparison: Comparison) -> Iterator[Result]:
             continue
         # Positions of the repetitions of the first setting.
         repeats = [place for place, solver in enumerate(without) if repeated_as(solver) == repeated_as(without[0])]
-        drawn_once = len(repeats) == 1 and draws_answers(without[0].identity)
+        drawn_once = len(repeats) == 1 and _draws(without[0])
         for part in parts(comparison, NAME, group.hybrid, *without, sides=(without[0], group.hybrid)):
             if len(part):
                 note = _note_on_luck(without[0]) if drawn_once else ""
                 yield from _of_part(part.noted(note), repeats, drawn_once=drawn_once)
 
 
+def _draws(alone: Scored) -> bool:
+    """Return whether any answer could differ if asked again: the likelihoods of a choice's options could not."""
+    kinds = {question.kind for question in alone.questions.values() if isinstance(question, Question)}
+    all_rated = rates_choices(alone.identity) and kinds == {Kind.CHOICE}
+    return draws_answers(alone.identity) and not all_rated
+
+
 def _note_on_luck(alone: Scored) -> str:
-    """Return the note on the upper bound of luck; recorded answers cannot be drawn again to measure it."""
+    """Return the note on the upper bound of luck.
+
+    Recorded answers cannot be drawn again to measure it, and a run that rates choices by likelihood takes no `repeats`.
+    """
     is_recorded = is_imported(alone) or (alone.model or "").startswith("replay:")
-    return ONCE if is_recorded else ONCE + REPEAT
+    return ONCE if is_recorded or rates_choices(alone.identity) else ONCE + REPEAT
 
 
 def _of_part(part: Part, repeats: Sequence[int], *, drawn_once: bool) -> Iterator[Result]:

@@ -33,7 +33,7 @@ from hybrid.scoring.definitions import statistic
 from hybrid.scoring.findings import outputs_by_question
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.parts import Part, parts
-from hybrid.scoring.result import UNTESTED, Family, Result, adjusted, contrasted, unit_of
+from hybrid.scoring.result import UNTESTED, Family, Result, adjusted, contrasted, gated, unit_of
 from hybrid.scoring.score import Scored
 from hybrid.scoring.tally import OTHER
 from hybrid.stats import ends_of, equivalence
@@ -84,10 +84,12 @@ def _beyond_blank(comparison: Comparison, hybrid: Scored, alone: Scored, blank: 
     if not len(needed):
         return
     with_tools, _, with_blank = ((correct == 1).astype(float) for correct in needed.seen.correct())
-    yield from part.gated(needed.share(BLANK, with_blank, a=alone.solver, b=hybrid.solver, none=""))
+    # Whether the model alone answers anything decides which outputs it needs, not what these two do with them.
+    untested = part.shared.untested(solvers=(hybrid, blank))
+    yield from gated([needed.share(BLANK, with_blank, a=alone.solver, b=hybrid.solver, none="")], untested)
     a, b = (needed.seen.ratio(USE, right) for right in (with_blank, with_tools))
     row = needed.number(USE, None, a=blank.solver, b=hybrid.solver, none="")
-    yield contrasted(row, a, b, part.shared.untested())[0]
+    yield contrasted(row, a, b, untested)[0]
 
 
 def _perfect(comparison: Comparison, oracle: Scored, against: Scored, hybrid: Scored) -> Iterator[Result]:

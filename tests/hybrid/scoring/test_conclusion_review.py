@@ -13,6 +13,7 @@ from hybrid.core.types import Cell, Metric, Question, Reply, Step, Usage
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.sections.called import SECTION as CALLED
 from hybrid.scoring.sections.differences import SECTION as DIFFERENCES
 from hybrid.scoring.sections.equivalence import SECTION as EQUIVALENCE
@@ -150,6 +151,19 @@ def test_right_outputs_that_are_used(compared: Any) -> None:
         "use of right outputs": (55, 70),
     }
     assert rows["effect of perfect output"].value == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("silent", ["mllm", "blank"])
+def test_the_use_of_outputs_is_tested_if_the_two_compared_solvers_answer(compared: Any, silent: str) -> None:
+    """Outputs are needed on all questions if the model alone answers nothing; the test compares two other solvers."""
+    calls = calling("c" * 100, "r" * 100)
+    answers = {"controller": "95r 5w", "mllm": "100a" if silent == "mllm" else "100w"}
+    blank = {"controller": "100a" if silent == "blank" else "40r 60w"}
+    rows = by_quantity(tuple(USED.rows(compared(costing=calls, real=answers, blank=blank))))
+    for name in ("right outputs, blank tools", "use of right outputs"):
+        assert rows[name].n == 100
+        assert (rows[name].low is None) is (silent == "blank")
+        assert (rows[name].note == UNTESTED["unanswered"]) is (silent == "blank")
 
 
 @pytest.mark.system
@@ -296,11 +310,17 @@ def test_calls_where_the_specialists_are_weak(synthetic_runs: Any, tmp_path: Pat
 
 def models(synthetic_runs: Any, folder: Path, *gains: int) -> Comparison:
     """Compare models on the same 100 questions: for each gain, one model that gets that many more right with tools."""
+    worlds = [({"Jigsaw": f"{40 + gain}r {60 - gain}w"}, {"Jigsaw": "40r 60w"}) for gain in gains]
+    return models_of(synthetic_runs, folder, *worlds)
+
+
+def models_of(synthetic_runs: Any, folder: Path, *worlds: tuple[Mapping[str, str], Mapping[str, str]]) -> Comparison:
+    """Compare models by the letters of their answers in each task: for each model with tools, and alone."""
     paths = []
-    for place, gain in enumerate(gains):
+    for place, solvers in enumerate(worlds):
         answers = {
-            "controller": {"Jigsaw": letters(f"{40 + gain}r {60 - gain}w")},
-            "mllm": {"Jigsaw": letters("40r 60w")},
+            name: {task: letters(counts) for task, counts in tasks.items()}
+            for name, tasks in zip(("controller", "mllm"), solvers, strict=True)
         }
         run = synthetic_runs.from_letters(folder / str(place), answers, costing=synthetic_runs.calling)
         identity = {**run.manifest["identity"], "model": {"model": f"made:{place}"}}
@@ -342,6 +362,64 @@ def test_two_models_are_too_few_for_an_interval(synthetic_runs: Any, tmp_path: P
     assert "pooled.open" not in text
     (row,) = (row for row in POOLED.rows(result) if row.quantity == "gain")
     assert (row.low, row.high) == (-1.0, 1.0)
+
+
+def pooled_gain(comparison: Comparison) -> tuple[str, str, str]:
+    """Return case and text of the sentence over all models, and why the pooled gain supports no claim."""
+    (first,) = (each for each in conclusion(comparison, limits=False) if each.id.startswith("pooled"))
+    return first.id, first.text, next(row.no_claim for row in POOLED.rows(comparison) if row.quantity == "gain")
+
+
+def test_a_pooled_gain_of_one_small_task_is_not_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
+    """In each model, tools win a task of 20 questions and lose one of 300: of 320, fewer are right with tools."""
+    worlds = [
+        (
+            {"Jigsaw": "150r 150w", "Counting": f"{18 + more}r {2 - more}w"},
+            {"Jigsaw": "180r 120w", "Counting": f"{4 + more}r {16 - more}w"},
+        )
+        for more in (0, 1, 2)
+    ]
+    comparison = models_of(synthetic_runs, tmp_path, *worlds)
+    case, text, note = pooled_gain(comparison)
+    assert case == "pooled.unclaimed"
+    words = "with another result over all questions than over tasks: -5 points, "
+    assert text.startswith("Over 3 models, tools change the score by +30 points (95% CI ")
+    assert words in text
+    assert words in note
+    section = next(iter(comparison.computed["pooled"].lead.splitlines()))
+    assert f"no claim: {words}" in section
+
+
+def test_a_pooled_gain_of_answering_is_not_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Alone, each model leaves questions unanswered, also under `guess`; on those that both answered, nothing moves."""
+    worlds = [
+        ({"Jigsaw": f"100r {30 - more}w {70 + more}r"}, {"Jigsaw": f"100r {30 - more}w {70 + more}a"})
+        for more in (0, 3, 6)
+    ]
+    case, text, note = pooled_gain(models_of(synthetic_runs, tmp_path, *worlds))
+    assert case == "pooled.unclaimed"
+    for words in (text, note):
+        assert "from answering more or fewer questions" in words
+        assert "on the questions that both answered +0 points (95% CI " in words
+
+
+def test_a_pooled_gain_that_no_model_supports_is_not_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Over all questions, the wide interval of three models contains the mean over tasks; that of one does not."""
+    with_tools = {"Jigsaw": "63r 58w 40r 39w", "Counting": "13r 14r 13w"}
+    alone = {"Jigsaw": "63w 58r 40r 39w", "Counting": "13w 14r 13w"}
+    case, text, note = pooled_gain(models_of(synthetic_runs, tmp_path, *[(with_tools, alone)] * 3))
+    assert case == "pooled.unclaimed"
+    words = "with another result over all questions than over tasks in each model whose own difference is significant"
+    assert text.endswith(f", {words}.")
+    assert note == words
+
+
+def test_a_pooled_gain_that_other_questions_confirm_is_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
+    """The models leave some questions unanswered, but gain as much on the questions that both answered."""
+    worlds = [({"Jigsaw": f"{150 + more}r 50w"}, {"Jigsaw": f"{90 + more}r 100w 10a"}) for more in (0, 0, 0)]
+    case, _, note = pooled_gain(models_of(synthetic_runs, tmp_path, *worlds))
+    assert case == "pooled.more"
+    assert not note
 
 
 def test_one_model_is_not_pooled(synthetic_runs: Any, tmp_path: Path) -> None:

@@ -73,11 +73,23 @@ def test_a_first_repetition_that_failed_entirely_has_no_part_in_the_mean() -> No
     assert built.lead.startswith("mllm has the highest accuracy_macro, 0.525 (mean of 2 repetitions, 0.500 to 0.550)")
 
 
-def test_of_solvers_with_the_same_value_the_number_of_questions_is_of_the_named_one() -> None:
-    for n, words in ((30, "over n = 30 for mllm."), (40, "over n = 40.")):
+def test_of_solvers_with_the_same_value_each_has_its_number_of_questions() -> None:
+    for n, words in ((30, "over n = 30 for mllm and 40 for zzz."), (40, "over n = 40.")):
         answers = {"mllm": "r" * n + "f" * (40 - n), "zzz": "r" * 40}
         (built,) = results(compare([solver(name, {"Jigsaw": word}) for name, word in answers.items()]), ["metrics"])
         assert built.lead.startswith(f"mllm and zzz have the highest accuracy_macro, 1.000, {words}")
+
+
+def test_the_number_of_questions_in_the_conclusion_is_among_those_of_the_metrics() -> None:
+    """Of two solvers with the same value, the first has too many failures to be tested, so the conclusion names the
+    second with its number of questions."""
+    answers = {"mllm": "r" * 20 + "w" * 10 + "f" * 10, "other": "r" * 20 + "w" * 20, "zzz": "r" * 80 + "w" * 40}
+    answers = {name: word.ljust(120, ".") for name, word in answers.items()}
+    comparison = compare([solver(name, {"Jigsaw": word}) for name, word in answers.items()])
+    first = conclusion(comparison, limits=False)[0].text
+    assert "over 120 questions for zzz" in first
+    (built,) = results(comparison, ["metrics"])
+    assert "over n = 30 for mllm and 120 for zzz." in built.lead
 
 
 def test_questions_of_one_picture_limit_what_is_said(synthetic_runs: Any, tmp_path: Path) -> None:

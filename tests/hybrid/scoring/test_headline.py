@@ -8,11 +8,21 @@ from typing import Any
 import pytest
 
 from hybrid.core.types import Cell, Metric
+from hybrid.display.tables import Table
 from hybrid.scoring.compare import Comparison, ComparisonOptions, SolverPair, compare
-from hybrid.scoring.headline import COUNTED, MARKS, TASKS_WHERE_ANSWERED, WHERE_ANSWERED, headline_tables, rule_line
+from hybrid.scoring.headline import (
+    COUNTED,
+    MARKS,
+    TASKS_WHERE_ANSWERED,
+    WHERE_ANSWERED,
+    _tasks,
+    headline_tables,
+    rule_line,
+)
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored
-from tests.hybrid.scoring.solvers import letters, solver
+from hybrid.scoring.sections import results
+from tests.hybrid.scoring.solvers import letters, on_mvp, solver
 
 # The solver with tools is better on Counting and worse on Jigsaw. The specialist, asked before the model alone, answers
 # a part of Counting and nothing of Relative_Depth.
@@ -69,6 +79,37 @@ def test_the_order_of_rows_decides_nothing(comparison: Comparison) -> None:
     for name, result in comparison.computed.items():
         comparison.computed[name] = replace(result, rows=result.rows[::-1])
     assert headline_tables(comparison) == tables
+
+
+def test_tasks_below_another_metric_say_that_they_have_accuracy() -> None:
+    """A single task has no mAcc, and its accuracy is not the share of whole groups of rotations."""
+    rotations = compare([on_mvp(name, "rrrw" * 10, rotations=True) for name in ("mllm", "controller")])
+    assert rotations.headline == "circular.single"
+    assert headline_tables(rotations)[0].title.startswith("mvp_bench: circular.single")
+    tasks = _tasks_of(rotations)
+    assert [row[1].strip() for row in tasks.rows] == ["0.750"]
+    assert tasks.notes == ("By task: the accuracy of single questions, not circular.single.",)
+    blink = compare([solver(name, {"Jigsaw": "rw", "Counting": "rr"}) for name in ("mllm", "controller")])
+    assert headline_tables(blink)[1].notes == ()
+
+
+def _tasks_of(comparison: Comparison) -> Table:
+    """Return the table of tasks, also of a single task, for which nothing is printed."""
+    (result,) = results(comparison, ("tasks",))
+    return _tasks(comparison, result.rows, (), {})
+
+
+def test_a_note_names_no_column_that_is_not_there(tmp_path: Path, synthetic_runs: Any) -> None:
+    """A specialist by itself has no differences."""
+    answers = {"specialist": {"Jigsaw": letters("12r 4w 4a")}, "mllm": {"Jigsaw": letters("10r 10w")}}
+    for names, note in (
+        (["specialist"], "*: over the questions that the specialists answer."),
+        (["specialist", "mllm"], WHERE_ANSWERED),
+    ):
+        run = synthetic_runs.from_letters(tmp_path / "-".join(names), {name: answers[name] for name in names})
+        table = headline_tables(compare_paths([run.path]).comparison)[0]
+        assert table.notes == (note,)
+        assert ("diff." in table.names) is ("difference" in note)
 
 
 def test_a_task_without_answers_has_a_value_except_for_a_specialist(synthetic_runs: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair, State, hangs
 from hybrid.scoring.result import UNTESTED
 from hybrid.scoring.score import Scored
 from tests.hybrid.scoring.pairs import NO_OPEN, pair, pair_of, row, split
-from tests.hybrid.scoring.solvers import solver
+from tests.hybrid.scoring.solvers import on_mvp, solver
 
 
 @pytest.mark.parametrize(
@@ -218,10 +218,9 @@ def test_the_rows_of_a_pair_are_those_of_the_headline_over_all_questions() -> No
     a, b, differences = comparison.named("a"), comparison.named("b"), rows.of("differences")
     # A task may have a row of the same metric. Without a common headline, no metric has counts.
     of_task = (replace(row, group="Jigsaw", value=0.5) for row in differences if row.metric == pair.rows[0].metric)
-    rows._by_section = {"differences": (*differences, *of_task)}
-    assert rows.pair(a, b).rows == pair.rows != ()
-    rows._by_section = {"differences": tuple(row for row in differences if row.quantity != "helped" or row.group)}
-    assert rows.pair(a, b).rows == ()
+    assert ConclusionRows(comparison, (), (*differences, *of_task)).pair(a, b).rows == pair.rows != ()
+    without_counts = [row for row in differences if row.quantity != "helped" or row.group]
+    assert ConclusionRows(comparison, (), without_counts).pair(a, b).rows == ()
 
 
 def test_the_rows_of_a_pair_are_not_those_of_another_pair() -> None:
@@ -504,6 +503,18 @@ def test_a_task_is_better_by_its_answers(a: str, b: str, is_of_answers: bool) ->
     of_a, of_b = comparison.named("a"), comparison.named("b")
     (of_task,) = [row for row in rows.tasks(of_a, of_b) if row.group == "Jigsaw"]
     assert rows.is_of_answers(of_a, of_b, of_task) is is_of_answers
+
+
+def test_a_task_of_rotations_is_better_by_the_answers_to_its_questions() -> None:
+    """Single answers decide, which the task's difference counts, not whole groups of rotations: here none is right."""
+    of_a, of_b = on_mvp("a", "awwr" * 2 + "wwwr" * 38, rotations=True), on_mvp("b", "wrrr" * 40, rotations=True)
+    rows = ConclusionRows(compare([of_a, of_b]), ("differences", "helped", "answered"))
+    (of_task,) = rows.tasks(of_a, of_b)
+    assert (of_task.value, shown(of_task), of_task.group) == (0.5, "more", "single")
+    metrics = rows.found.overlap(of_a, of_b).headline("wrong")
+    assert metrics is not None
+    assert [metric.value for metric in metrics] == [0, 0]
+    assert rows.is_of_answers(of_a, of_b, of_task)
 
 
 def test_a_group_of_by_is_better_by_its_answers() -> None:

@@ -1,18 +1,21 @@
 """A setting is found at the place where the model's own client writes it in the manifest."""
 
+import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hybrid.config import ModelSettings
+from hybrid.core.types import Kind
 from hybrid.log.folder import RunFolder
 from hybrid.models.options import server_metadata
 from hybrid.report.facts import run_facts
 from hybrid.scoring.compare import compare
 from hybrid.scoring.model_settings import draws_answers, settings_of
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.sections.tool_only import SECTION
+from hybrid.scoring.sections.tool_only import ONCE, REPEAT, SECTION
 
 
 def of_server(**sent: Any) -> dict[str, Any]:
@@ -56,6 +59,33 @@ def test_the_length_of_a_reply_has_one_name() -> None:
         assert settings_of(of_server(**{name: 77}))["max_tokens"] == 77
     assert settings_of(in_process(0.0))["max_tokens"] == 50
     assert "options" not in settings_of(of_server(temperature=0.0))
+
+
+@pytest.mark.parametrize(
+    ("answer", "kinds", "notes"),
+    [
+        ("text", [Kind.CHOICE], {ONCE + REPEAT}),
+        # Likelihoods are the same every time, and such a run refuses --setting repeats.
+        ("likelihood", [Kind.CHOICE], set()),
+        ("likelihood", [Kind.CHOICE, Kind.NUMBER], {ONCE}),
+    ],
+)
+def test_likelihoods_of_choices_are_not_drawn(
+    answer: str, kinds: list[Kind], notes: set[str], tmp_path: Path, synthetic_runs: Any
+) -> None:
+    answers = {"controller": "rrwwrr", "mllm": "rwrwww"}
+    folder = synthetic_runs.from_letters(
+        tmp_path / "run", {name: {"Jigsaw": letters} for name, letters in answers.items()}
+    )
+    identity = {**folder.manifest["identity"], **in_process(None), "answer": answer}
+    folder.write_manifest({**folder.manifest, "identity": identity})
+    solvers = []
+    for scored in compare_paths([folder.path]).solvers:
+        questions: dict[str, Any] = dict(scored.questions)
+        named = zip(questions.items(), itertools.cycle(kinds), strict=False)
+        solvers.append(replace(scored, questions={name: replace(each, kind=kind) for (name, each), kind in named}))
+    rows = [row for row in SECTION.rows(compare(solvers)) if row.quantity == "by luck at most" and not row.group]
+    assert {row.note for row in rows} == notes
 
 
 @pytest.mark.parametrize(("temperature", "lucky"), [(0.0, False), (0.8, True)])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,11 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.rendering import _extras, as_csv, neutral, printed, unescape
+from hybrid.scoring.rendering import SENTENCE, _extras, as_csv, neutral, printed, tables_of, unescape
 from hybrid.scoring.reports import compare_paths
-from hybrid.scoring.result import FRACTION, Result, Section
+from hybrid.scoring.result import FRACTION, Result, Section, SectionResult
 from hybrid.scoring.score import Scored
+from hybrid.scoring.sections import sections
 from tests.tables import cases
 
 DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -78,6 +80,57 @@ def test_names_of_solvers_and_tasks_are_harmless_in_a_spreadsheet(comparison: Co
         assert not line[column].startswith(DANGEROUS)
         assert unescape(line[column]) == name
     assert line["value"] == "-1"
+
+
+OF_CHANGE = "share, change: of all cups. cups of tea are no cups. p tests the change."
+ABOUT = (
+    "cups: whole ones. share, change: of all cups. cups of tea are no cups. p tests the change. p (Holm) is adjusted. "
+    "p (Holm, FAMILY) is of one family. p (Holm in family) is of several.\nchange: later less earlier."
+)
+TESTED = row("change", 0.1, b="specialist", low=0.0, high=0.2, p=0.02, p_holm=0.04, family="tea")
+
+
+@pytest.mark.parametrize(
+    ("rows", "notes"),
+    [
+        ([row("cups", 2.0)], ["cups: whole ones. cups of tea are no cups."]),
+        ([row("share", 0.5)], ["share, change: of all cups. cups of tea are no cups."]),
+        # A single test has no adjusted p value.
+        (
+            [replace(TESTED, p_holm=0.02)],
+            [OF_CHANGE, "change: later less earlier."],
+        ),
+        (
+            [TESTED],
+            [
+                f"{OF_CHANGE} p (Holm) is adjusted. p (Holm, FAMILY) is of one family.",
+                "change: later less earlier.",
+            ],
+        ),
+        (
+            [TESTED, replace(TESTED, a="other", family="coffee")],
+            [
+                f"{OF_CHANGE} p (Holm) is adjusted. p (Holm in family) is of several.",
+                "change: later less earlier.",
+            ],
+        ),
+        # A detail is in no table.
+        ([row("cups", 2.0), replace(TESTED, detail=True)], ["cups: whole ones. cups of tea are no cups."]),
+    ],
+)
+def test_a_note_below_a_table_is_about_what_the_tables_have(
+    comparison: Comparison, rows: list[Result], notes: list[str]
+) -> None:
+    section = replace(SECTION, about=ABOUT)
+    first, *_ = tables_of(comparison, SectionResult(section, tuple(rows)))
+    assert list(first.notes) == notes
+
+
+@pytest.mark.parametrize("section", sections(), ids=lambda section: section.name)
+def test_a_note_on_p_values_begins_with_their_column(section: Section) -> None:
+    """Only then is it left out of a table without that column."""
+    sentences = [each for line in section.about.splitlines() for each in SENTENCE.split(line)]
+    assert [each for each in sentences if re.search(r"\bp (tests|is)|adjusted|Holm", each) and each[:2] != "p "] == []
 
 
 def test_an_adjusted_p_value_has_a_column_unless_it_is_the_only_test_of_its_family() -> None:

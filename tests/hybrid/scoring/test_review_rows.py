@@ -406,7 +406,7 @@ def test_pairs_that_were_left_out_are_equal_only_with_a_claim(claim: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("value", "ends", "p", "n", "note", "case", "words"),
+    ("value", "ends", "p", "n", "reason", "case", "words"),
     [
         (0.1, (0.05, 0.15), 0.01, 3, "", "pooled.more", "tools add 10 points (95% CI 5 to 15; between"),
         (-0.1, (-0.15, -0.05), 0.01, 3, "", "pooled.less", "tools cost 10 points (95% CI 5 to 15; between"),
@@ -415,18 +415,18 @@ def test_pairs_that_were_left_out_are_equal_only_with_a_claim(claim: str) -> Non
         (-0.1, (-0.15, -0.05), 0.06, 3, "", "pooled.open", "effect (-10 points, 95% CI -15 to -5; between"),
         (0.1, (-0.05, 0.15), 0.5, 2, "", "pooled.few", "tools change the score by +10 points (random-effects mean)"),
         (0.1, (0.05, 0.15), 0.01, 2, "", "pooled.more", "tools add 10 points"),
-        (0.1, (-0.05, 0.15), 0.5, 2, "depends on how unanswered questions count", "pooled.rule", "by +10 points ("),
-        (-0.1, (-0.15, -0.05), 0.01, 3, "x; depends on how unanswered questions count", "pooled.rule", "by -10 points"),
+        (0.1, (-0.05, 0.15), 0.5, 2, "from x", "pooled.unclaimed", "by +10 points ("),
+        (-0.1, (-0.15, -0.05), 0.01, 3, "from y", "pooled.unclaimed", "I2 65%), from y."),
         (0.1, (0.05, 0.15), 0.01, 4, "", "pooled.more", "Over 4 models, tools add 10 points"),
         (0.1, None, 0.01, 3, "", None, ""),
     ],
 )
 def test_the_effect_over_models(
-    value: float, ends: Ends, p: float, n: int, note: str, case: str | None, words: str
+    value: float, ends: Ends, p: float, n: int, reason: str, case: str | None, words: str
 ) -> None:
     rows = [
         row("effect of output", -value, None, p, n=n + 4),
-        row("gain", value, ends, p, n=n, note=note),
+        replace(row("gain", value, ends, p, n=n), no_claim=reason),
         row("gain: tau", 0.04 if n < 4 else 0.0, n=n),
         row("gain: I2", 0.65, n=n),
         row("gain: one more model", -value, (-0.9, 0.9), 0.9, n=n + 4),

@@ -179,6 +179,19 @@ def test_numbers_of_questions_also_count_those_without_right_and_wrong() -> None
     assert (spoken["unanswered b"].n, spoken["unanswered b"].value) == (15, 4)
 
 
+def test_right_answers_are_counted_where_both_answers_are_right_or_wrong() -> None:
+    """On two questions that both answered, only one of the two answers is right or wrong: neither count has them, so
+    that both counts are of the same questions."""
+    section = rows(
+        compare([solver("a", {"Jigsaw": "rn" + "rwr" * 6 + "a"}), solver("b", {"Jigsaw": "nr" + "rrw" * 6 + "r"})])
+    )
+    of_both = by_quantity(section, BOTH)
+    for side in "ab":
+        count = of_both[f"right {side}"]
+        assert (count.n, count.value) == (20, 12)
+        assert not {"Jigsaw_1", "Jigsaw_2"} & {*count.ids}
+
+
 def test_a_part_without_a_value_of_the_metric_has_no_rows() -> None:
     # The specialist answers no whole group of rotations, and the controller leaves some rotations unanswered.
     words = {"specialist": "rrra" * 20, "controller": "rrrw" * 10 + "rurr" * 10}
