@@ -41,9 +41,13 @@ def repetition(scored: Scored) -> int:
     return number_of(scored.recorded)
 
 
-def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
-    """Return a key that is equal for all repetitions of a solver, but not for its judged variant."""
-    return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
+def repeated_as(scored: Scored) -> tuple[Path | None, str, bool]:
+    """Return a key that is equal for all repetitions of a solver, but not for its judged variant.
+
+    The name in a comparison is no part of it: a suffix that tells namesakes apart may differ between repetitions.
+    """
+    folder = scored.source.parent if scored.source else scored.folder.path if scored.folder else None
+    return (folder, word(scored), scored.read_by_judge)
 
 
 def role(scored: Scored) -> Role:

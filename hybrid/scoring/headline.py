@@ -41,7 +41,7 @@ from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_rows import SUBSTITUTE, turned
 from hybrid.scoring.faults import noted
-from hybrid.scoring.groups import AGAIN, model_of, own_command, role
+from hybrid.scoring.groups import AGAIN, model_of, own_command, repetition, role, word
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -340,12 +340,18 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     If the solvers have different questions, the number of questions that all of them have follows. There is at least
     one solver; all are of one benchmark.
     """
-    models = list(dict.fromkeys(filter(None, map(model_of, solvers))))
+    models = list(dict.fromkeys(filter(None, map(_model_in_head, solvers))))
     id_sets = [{score.id for score in solver.scores} for solver in solvers]
     questions = _count(len(set.union(*id_sets)), len(set.intersection(*id_sets)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     splits = {GENERATED if solver.data.generated else solver.data.split for solver in solvers}
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
+
+
+def _model_in_head(scored: Scored) -> str | None:
+    """Return the model of a solver; predictions are named after their file, whose repetitions are of one model."""
+    model = model_of(scored)
+    return word(scored) if model == scored.recorded and repetition(scored) > 1 else model
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:

@@ -81,6 +81,7 @@ def score_predictions(
         reasons=replies_tally.reasons,
         origin=joined.origin,
         recorded=_name_of(path),
+        source=path.resolve(),
         model=_name_of(path),
     )
 
