@@ -54,7 +54,8 @@ NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
-MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
+MORE_COMMAND = "More: "
+MORE = f"{MORE_COMMAND}--all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 SHARED = "Differences cover only questions that both solvers have and neither failed"
 WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
 TASKS_WHERE_ANSWERED = "*: over the questions of the task that the specialists answer."
@@ -145,9 +146,16 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
         row for result in results(comparison, SECTIONS) for row in result.rows if (result.name, row.quantity) == COST
     ]
     costs = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
-    last = [f"cost: {', '.join(costs)}", more] if costs else [more]
-    foot = [line for text in last for line in filled(text, NARROW, 2)]
-    return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
+    foot = filled(f"cost: {', '.join(costs)}", NARROW, 2) if costs else []
+    return "\n\n".join(parts) + "\n" + "\n".join([*foot, *_more_lines(more)]) + "\n"
+
+
+def _more_lines(more: str) -> list[str]:
+    """Return the lines of the last paragraph of a summary; a command is broken such that it can be pasted."""
+    words = more.removeprefix(MORE_COMMAND)
+    if words.startswith("hybrid "):
+        return pasteable(shlex.split(words), "narrow", MORE_COMMAND).splitlines()
+    return filled(more, NARROW, 2)
 
 
 def _baselines(comparison: Comparison) -> Mapping[str, str]:
