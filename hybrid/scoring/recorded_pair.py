@@ -73,6 +73,8 @@ class RecordedPair:
         empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls and {left_out}."
         without_task = how_many(self.without_task, verb=("has", "have"))
         no_task = f"{without_task} no task: every question weighs the same, not every task."
+        one = len({question.cluster for question in self.questions}) == 1
+        single = f"{how_many(len(self.questions), verb=('is', 'are'))} of one cluster: no interval."
         limits = (
             "These files have no controls, repetitions or traces, so presence, result, loop and luck are not computed."
         )
@@ -81,6 +83,7 @@ class RecordedPair:
             *([lacking] if self.only_one else []),
             *([empty] if self.empty else []),
             *([no_task] if self.without_task else []),
+            *([single] if one else []),
             limits,
         )
 
@@ -203,7 +206,8 @@ def _by_id(path: Path) -> dict[str, Row]:
     for number, raw in enumerate(_rows(path), 1):
         columns = _columns(path, raw)
         row = {columns[name]: value for name, value in raw.items()}
-        identity = str(row.get("id") or "") or f"line {number}"
+        # In JSON, an id may be the number 0.
+        identity = f"line {number}" if _is_empty(row, "id") else str(row["id"])
         if identity in rows:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
         rows[identity] = row
@@ -266,6 +270,8 @@ def _number(path: Path, identity: str, row: Row, name: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise DataError(f"{path}, {identity}: {name} is {row.get(name)!r}, not a number")
+    if value < 0:
+        raise DataError(f"{path}, {identity}: {name} is {row.get(name)!r}, less than 0")
     return value
 
 

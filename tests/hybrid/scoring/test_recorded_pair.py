@@ -274,3 +274,24 @@ def test_csv_has_the_rows_and_notes_of_json(tmp_path: Path) -> None:
         (row.quantity, row.value, row.note) for row in report.results
     ]
     assert "over all 24 questions the gain is" in lines[0]["note"]
+
+
+def test_the_number_0_is_an_id(tmp_path: Path) -> None:
+    """A JSON id 0 is the id "0" of a CSV file, in any order of lines."""
+    without, with_tools = tmp_path / "without.csv", tmp_path / "with.jsonl"
+    without.write_text("id,correct\n0,0\n1,1\n")
+    with_tools.write_text('{"id": 1, "correct": 1}\n{"id": 0, "correct": 1}\n')
+    pair = read_pair(without, with_tools)
+    assert [(question.id, question.alone, question.with_tools) for question in pair.questions] == [
+        ("0", 0, 1),
+        ("1", 1, 1),
+    ]
+    assert pair.only_one == 0
+
+
+@pytest.mark.parametrize(("cluster", "count"), [("p", 1), ("", 0)])
+def test_one_cluster_has_no_interval_and_a_note_gives_the_reason(tmp_path: Path, cluster: str, count: int) -> None:
+    rows = "".join(f"{n},{n % 2},{cluster}\n" for n in range(8))
+    pair = read_pair(*files(tmp_path, f"id,correct,cluster\n{rows}", f"id,correct,cluster\n{rows}"))
+    assert sum("8 questions are of one cluster: no interval." in line for line in pair.missing) == count
+    assert (decomposed(pair, "a", "b").results[0].low is None) == bool(count)
