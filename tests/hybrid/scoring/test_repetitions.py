@@ -9,6 +9,7 @@ import pytest
 
 from hybrid.core.types import Question, Reply, Step, Usage
 from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.every_eval_ever import EXPORTER as EVERY_EVAL_EVER
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
@@ -168,3 +169,20 @@ def test_predictions_of_one_name_are_repeated_within_their_folder(synthetic_runs
     apart = compare_paths([files[0], files[3]], benchmark="blink").comparison
     assert len(apart.contestants) == 1
     assert head_of(apart.solvers)[0] == "gpt"
+
+
+def test_exports_whose_names_say_nothing_have_the_solvers_of_their_run(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Every Eval Ever names files by UUIDs; read back, two solvers with two repetitions are no four models."""
+    names = ("mllm", "mllm@2", "text_only", "text_only@2")
+    words = (*ALONE[:2], *TOOLS)
+    of_letters = {name: {"Jigsaw": word} for name, word in zip(names, words, strict=True)}
+    run = synthetic_runs.from_letters(tmp_path / "run", of_letters)
+    export = EVERY_EVAL_EVER.export(ExportedRun.at(run.path), tmp_path / "shared", ExportOptions())
+    files = [path for path in export.paths if path.suffix == ".jsonl"]
+    back = compare_paths(files, benchmark="blink", pairs=["mllm:text_only"])
+    here = compare_paths([run.path], pairs=["mllm:text_only"])
+    assert {solver.solver for solver in back.comparison.contestants} == {"mllm", "text_only"}
+    found = [rows(report.comparison, "differences", a="mllm", b="text_only")["difference"] for report in (back, here)]
+    assert (found[0].value, found[0].low, found[0].p) == (found[1].value, found[1].low, found[1].p)
+    # The file has the model as a developer and a name.
+    assert head_of(back.solvers)[0].rpartition("/")[2] == head_of(here.solvers)[0].rpartition(":")[2]
