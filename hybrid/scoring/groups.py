@@ -79,6 +79,14 @@ def is_imported(scored: Scored) -> bool:
     return scored.folder is None or "imported" in scored.identity
 
 
+def is_read_hybrid(scored: Scored) -> bool:
+    """Return whether these are answers of one of our solvers with tools, read from a file without their calls."""
+    try:
+        return is_imported(scored) and load_solver(word(scored)).role == "hybrid"
+    except UsageError:
+        return False
+
+
 def model_of(scored: Scored) -> str | None:
     """Return the MLLM that gave, or contributed to, a solver's answers; None for specialists alone and chance."""
     return scored.model if role(scored) in ("hybrid", "mllm") else None

@@ -186,3 +186,16 @@ def test_exports_whose_names_say_nothing_have_the_solvers_of_their_run(synthetic
     assert (found[0].value, found[0].low, found[0].p) == (found[1].value, found[1].low, found[1].p)
     # The file has the model as a developer and a name.
     assert head_of(back.solvers)[0].rpartition("/")[2] == head_of(here.solvers)[0].rpartition(":")[2]
+
+
+def test_a_model_with_tools_that_is_read_back_is_not_said_to_have_none(synthetic_runs: Any, tmp_path: Path) -> None:
+    of_letters = {name: {"Jigsaw": word} for name, word in (("mllm", ALONE[0]), ("controller", TOOLS[0]))}
+    run = synthetic_runs.from_letters(tmp_path / "run", of_letters)
+    files = [tmp_path / f"{name}.tsv" for name in of_letters]
+    for name, file in zip(of_letters, files, strict=True):
+        VLMEVALKIT.export(ExportedRun.at(run.path / name), file, ExportOptions())
+    read = conclusion(compare_paths(files, benchmark="blink").comparison)[0].text
+    assert read.startswith("Of 2 solvers, read without their tool calls, controller has the highest accuracy")
+    files[1] = files[1].rename(tmp_path / "other.tsv")
+    other = conclusion(compare_paths(files, benchmark="blink").comparison)[0].text
+    assert other.startswith("Of 2 solvers, none of them a model with tools, other has the highest accuracy")
