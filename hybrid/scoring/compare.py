@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from hybrid.benchmarks.base import Benchmark, UnansweredRule
@@ -264,4 +265,19 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
         seen[name] += 1
         if count[name] > 1:
             unique_names[place] = f"{name} #{seen[name]}"
-    return tuple(replace(solver, solver=name) for solver, name in zip(solvers, unique_names, strict=True))
+    return tuple(
+        replace(solver, solver=name, source=source)
+        for solver, name, source in zip(solvers, unique_names, _sources_of_namesakes(solvers), strict=True)
+    )
+
+
+def _sources_of_namesakes(solvers: Sequence[Scored]) -> Iterator[Path | None]:
+    """Yield the source of predictions if other predictions of their name, from another folder, are compared too.
+
+    Otherwise `logs/NAME` and `more/NAME@2` are repetitions of one solver, although their folders differ.
+    """
+    predicted = [solver for solver in solvers if solver.source is not None]
+    count = Counter(solver.recorded for solver in predicted)
+    namesakes = {word_of(solver.recorded) for solver in predicted if count[solver.recorded] > 1}
+    for solver in solvers:
+        yield solver.source if word_of(solver.recorded) in namesakes else None

@@ -26,7 +26,7 @@ from hybrid.scoring.conclusion_words import (
     short_name,
     size_of,
 )
-from hybrid.scoring.groups import own_command, role
+from hybrid.scoring.groups import is_read_hybrid, own_command, role
 from hybrid.scoring.headline_pair import NO_CLAIM, UNCLAIMED, HeadlinePair, why_no_interval
 from hybrid.scoring.result import Result
 from hybrid.scoring.score import Scored
@@ -39,15 +39,18 @@ ONE_SOLVER = case(
 BEST = case(
     "solvers.best",
     "several solvers, no model with tools",
-    "Of {count} solvers, none of them a model with tools, {best} has the highest {metric}, {value}{again} over {n} "
+    "Of {count} solvers, {kind}, {best} has the highest {metric}, {value}{again} over {n} "
     "({interval}){answered}{ranking}.",
 )
 TIES = case(
     "solvers.ties",
     "several share the highest value",
-    "Of {count} solvers, none of them a model with tools, {best} share the highest {metric}, {value}{again} over {n} "
+    "Of {count} solvers, {kind}, {best} share the highest {metric}, {value}{again} over {n} "
     "({interval}){answered}{ranking}.",
 )
+NO_TOOLS = "none of them a model with tools"
+# Exports that are read back lack the calls of a model with tools, so that it is ranked like any other solver.
+READ_WITHOUT_CALLS = "read without their tool calls"
 WAITING = case(
     "solvers.waiting",
     "a mean over tasks, or nothing in common, and questions are open",
@@ -97,6 +100,7 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         best=listed([f"{clipped(row.a, NAME_WIDTH)}{row.note if len(best) > 1 else ''}" for row in best]),
         again=first.note if len(best) == 1 else "",
         count=count,
+        kind=READ_WITHOUT_CALLS if any(map(is_read_hybrid, rows.found.contestants)) else NO_TOOLS,
         metric=measure(_headline_of(rows, rows.found.named(first.a))),
         value=f"{first.value:.3f}",
         n=n,

@@ -41,9 +41,13 @@ def repetition(scored: Scored) -> int:
     return number_of(scored.recorded)
 
 
-def repeated_as(scored: Scored) -> tuple[Path | None, str, str]:
-    """Return a key that is equal for all repetitions of a solver, but not for its judged variant."""
-    return (scored.folder.path if scored.folder else None, word(scored), scored.solver.removeprefix(scored.recorded))
+def repeated_as(scored: Scored) -> tuple[Path | None, str, bool]:
+    """Return a key that is equal for all repetitions of a solver, but not for its judged variant.
+
+    The name in a comparison is no part of it: a suffix that tells namesakes apart may differ between repetitions.
+    """
+    folder = scored.source.parent if scored.source else scored.folder.path if scored.folder else None
+    return (folder, word(scored), scored.read_by_judge)
 
 
 def role(scored: Scored) -> Role:
@@ -73,6 +77,14 @@ def offers_tools(scored: Scored) -> bool:
 def is_imported(scored: Scored) -> bool:
     """Return whether another program recorded the answers."""
     return scored.folder is None or "imported" in scored.identity
+
+
+def is_read_hybrid(scored: Scored) -> bool:
+    """Return whether these are answers of one of our solvers with tools, read from a file without their calls."""
+    try:
+        return is_imported(scored) and load_solver(word(scored)).role == "hybrid"
+    except UsageError:
+        return False
 
 
 def model_of(scored: Scored) -> str | None:

@@ -42,7 +42,7 @@ from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.conclusion_words import SUBSTITUTE
 from hybrid.scoring.faults import noted
-from hybrid.scoring.groups import AGAIN, model_of, own_command, role
+from hybrid.scoring.groups import AGAIN, model_of, own_command, repetition, role, word
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -55,7 +55,8 @@ NAME, TASK, HEADING = 36, 28, 24
 SHOWN_WARNINGS = 4
 COST = ("outcomes", "cost")
 COUNTED: Mapping[UnansweredRule, str] = {"guess": "as a guess on average", "wrong": "as wrong"}
-MORE = "More: --all, or --only NAME: differences, helped, gain, evidence, chance, ..."
+MORE_COMMAND = "More: "
+MORE = f"{MORE_COMMAND}--all, or --only NAME: differences, helped, gain, evidence, chance, ..."
 SHARED = "Differences cover only questions that both solvers have and neither failed"
 WHERE_ANSWERED = "*: over the questions that the specialists answer; differences are over all questions."
 WITHOUT_DIFFERENCES = "*: over the questions that the specialists answer."
@@ -147,9 +148,16 @@ def as_summary(comparison: Comparison, sentences: Sequence[Sentence], more: str,
         row for result in results(comparison, SECTIONS) for row in result.rows if (result.name, row.quantity) == COST
     ]
     costs = [f"{clipped(row.a, NAME)} {row.value:.4f} USD" for row in rows if row.value]
-    last = [f"cost: {', '.join(costs)}", more] if costs else [more]
-    foot = [line for text in last for line in filled(text, NARROW, 2)]
-    return "\n\n".join(parts) + "\n" + "\n".join(foot) + "\n"
+    foot = filled(f"cost: {', '.join(costs)}", NARROW, 2) if costs else []
+    return "\n\n".join(parts) + "\n" + "\n".join([*foot, *_more_lines(more)]) + "\n"
+
+
+def _more_lines(more: str) -> list[str]:
+    """Return the lines of the last paragraph of a summary; a command is broken such that it can be pasted."""
+    words = more.removeprefix(MORE_COMMAND)
+    if words.startswith("hybrid "):
+        return pasteable(shlex.split(words), "narrow", MORE_COMMAND).splitlines()
+    return filled(more, NARROW, 2)
 
 
 def _baselines(comparison: Comparison) -> Mapping[str, str]:
@@ -351,12 +359,18 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     If the solvers have different questions, the number of questions that all of them have follows. There is at least
     one solver; all are of one benchmark.
     """
-    models = list(dict.fromkeys(filter(None, map(model_of, solvers))))
+    models = list(dict.fromkeys(filter(None, map(_model_in_head, solvers))))
     id_sets = [{score.id for score in solver.scores} for solver in solvers]
     questions = _count(len(set.union(*id_sets)), len(set.intersection(*id_sets)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     splits = {GENERATED if solver.data.generated else solver.data.split for solver in solvers}
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
+
+
+def _model_in_head(scored: Scored) -> str | None:
+    """Return the model of a solver; predictions are named after their file, whose repetitions are of one model."""
+    model = model_of(scored)
+    return word(scored) if model == scored.recorded and repetition(scored) > 1 else model
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:

@@ -121,6 +121,13 @@ def _run_of(path: Path) -> Path | None:
     return path.parent if path.is_dir() and (path.parent / MANIFEST).is_file() else None
 
 
+def compare_words(paths: Sequence[Path], options: TableArguments) -> tuple[str, ...]:
+    """Return the paths of one model, and the options with which `hybrid compare` reads them as these options do."""
+    names = ["protocol"] if _run_of(paths[0]) is not None else ["benchmark", "data", "field", "protocol"]
+    given = ((f"--{name}", str(value)) for name in names if (value := options.get(name)) is not None)
+    return (*map(str, paths), *(word for pair in given for word in pair))
+
+
 def scored_at(
     path: Path, options: TableArguments, more: Sequence[Path] = (), verdicts: str | Path | None = None
 ) -> tuple[Scored, ...]:

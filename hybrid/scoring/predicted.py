@@ -72,7 +72,7 @@ def score_predictions(
         by_rule = {rule: replace(counts, metrics=(*counts.metrics, *agreement)) for rule, counts in by_rule.items()}
     return Scored(
         benchmark=benchmark.card.name,
-        solver=_name_of(path),
+        solver=(name := joined.solver or _name_of(path)),
         counted=by_rule,
         unanswered=options.unanswered,
         questions=questions,
@@ -80,8 +80,9 @@ def score_predictions(
         labels=(LABEL,) if origin.generated else (),
         reasons=replies_tally.reasons,
         origin=joined.origin,
-        recorded=_name_of(path),
-        model=_name_of(path),
+        recorded=name,
+        source=path.resolve(),
+        model=joined.model or _name_of(path),
     )
 
 

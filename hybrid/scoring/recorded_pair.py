@@ -4,11 +4,13 @@
     pair.questions, pair.missing             # ToolQuestions, and what the files lack
 
 A file is CSV with a header, JSON lines, or a JSON list of objects. Columns, in upper or lower case: `id` and `correct`
-(0 to 1), optionally `calls` (number of tool calls; only in the file with tools), `task` and `cluster`. Two columns that
-are read as the same one of these are an error. If every question has a task, tasks have equal weight, as in a run; a
-note then gives the gain over all questions. A question whose `correct` or `calls` is empty is left out.
-`hybrid export RUN/SOLVER --to table` writes such a file. The trajectories that MED writes (github.com/GAIR-NLP/Med,
-`recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and `tool_call_counts`, and pair by line number.
+(0 to 1), optionally `calls` (number of tool calls; only in the file with tools), `task`, `cluster` and `outcome`. A
+question is without an answer if its outcome is abstained, unparsed, budget or tool_fault, as in exported tables; such
+questions have parts of their own. Two columns that are read as the same one of these are an error. If every question
+has a task, tasks have equal weight, as in a run; a note then gives the gain over all questions. A question whose
+`correct` or `calls` is empty is left out. `hybrid export RUN/SOLVER --to table` writes such a file. The trajectories
+that MED writes (github.com/GAIR-NLP/Med, `recipe/med/analysis_plot/create_csv.py`) have `accuracy_reward` and
+`tool_call_counts`, and pair by line number.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from hybrid.core.errors import DataError
-from hybrid.core.types import Combine, Json, base_id
+from hybrid.core.types import Combine, Json, Outcome, base_id
 from hybrid.display.tables import Table, signed
 from hybrid.display.terminal import how_many
 from hybrid.log.lines import json_lines
@@ -32,11 +34,13 @@ from hybrid.scoring.headline_pair import HeadlinePair, is_uneven
 from hybrid.scoring.rendering import as_csv
 from hybrid.scoring.reports import Report
 from hybrid.scoring.result import FRACTION, Result
-from hybrid.scoring.sections.decomposition import GAIN, NAME, PARTS, ToolQuestion, rows_of
+from hybrid.scoring.sections.decomposition import ANSWERING, GAIN, NAME, PARTS, ToolQuestion, rows_of
 from hybrid.scoring.study_tables import decomposition_table
 
 # Names of the columns that are used.
-COLUMNS = ("id", "correct", "calls", "task", "cluster")
+COLUMNS = ("id", "correct", "calls", "task", "cluster", "outcome")
+# Outcomes without an answer; any other text in this column, such as another program's own words, is an answer.
+UNANSWERED = frozenset((Outcome.ABSTAINED, Outcome.UNPARSED, Outcome.BUDGET, Outcome.TOOL_FAULT))
 # Other names of these columns: in MED's trajectories, and in exported question tables.
 ALIASES = {"accuracy_reward": "correct", "tool_call_counts": "calls", "tool_calls": "calls"}
 # Placeholder for the tools of a question whose calls were only counted.
@@ -73,6 +77,8 @@ class RecordedPair:
         empty = f"{how_many(self.empty, verb=('has', 'have'))} an empty cell in correct or calls and {left_out}."
         without_task = how_many(self.without_task, verb=("has", "have"))
         no_task = f"{without_task} no task: every question weighs the same, not every task."
+        one = len({question.cluster for question in self.questions}) == 1
+        single = f"{how_many(len(self.questions), verb=('is', 'are'))} of one cluster: no interval."
         limits = (
             "These files have no controls, repetitions or traces, so presence, result, loop and luck are not computed."
         )
@@ -81,6 +87,7 @@ class RecordedPair:
             *([lacking] if self.only_one else []),
             *([empty] if self.empty else []),
             *([no_task] if self.without_task else []),
+            *([single] if one else []),
             limits,
         )
 
@@ -119,7 +126,7 @@ def decomposed(pair: RecordedPair, without: str, with_tools: str) -> RecordedRep
     note = _note_on_tasks(pair, rows[0])
     rows = [replace(row, note=note) for row in rows]
     if not pair.has_calls:
-        parts = (row for row in rows if row.quantity in (GAIN, *UNSPLIT))
+        parts = (row for row in rows if row.quantity in (GAIN, *UNSPLIT, *ANSWERING))
         rows = [replace(row, quantity=UNSPLIT.get(row.quantity, row.quantity)) for row in parts]
     return RecordedReport(tuple(rows))
 
@@ -176,6 +183,7 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
                 alone=_share(without, identity, alone_row),
                 with_tools=_share(with_tools, identity, hybrid_row),
                 tools=CALLED if has_call else NOT_CALLED,
+                answered=_is_answered(alone_row) and _is_answered(hybrid_row),
             )
         )
     no_task = sum(not question.task for question in questions)
@@ -187,6 +195,10 @@ def read_pair(without: Path, with_tools: Path) -> RecordedPair:
 
 def _is_empty(row: Row, name: str) -> bool:
     return row.get(name) is None or str(row[name]).strip() == ""
+
+
+def _is_answered(row: Row) -> bool:
+    return str(row.get("outcome") or "").strip().casefold() not in UNANSWERED
 
 
 def _shared_cell(identity: str, name: str, alone_row: Row, hybrid_row: Row) -> str:
@@ -203,7 +215,8 @@ def _by_id(path: Path) -> dict[str, Row]:
     for number, raw in enumerate(_rows(path), 1):
         columns = _columns(path, raw)
         row = {columns[name]: value for name, value in raw.items()}
-        identity = str(row.get("id") or "") or f"line {number}"
+        # In JSON, an id may be the number 0.
+        identity = f"line {number}" if _is_empty(row, "id") else str(row["id"])
         if identity in rows:
             raise DataError(f"{path}: the id {identity!r} occurs twice")
         rows[identity] = row
@@ -266,6 +279,8 @@ def _number(path: Path, identity: str, row: Row, name: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise DataError(f"{path}, {identity}: {name} is {row.get(name)!r}, not a number")
+    if value < 0:
+        raise DataError(f"{path}, {identity}: {name} is {row.get(name)!r}, less than 0")
     return value
 
 

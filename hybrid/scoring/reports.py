@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -34,6 +35,7 @@ from hybrid.scoring.groups import origin_of
 from hybrid.scoring.headline import (
     GENERATED,
     MORE,
+    MORE_COMMAND,
     as_summary,
     flag_captions,
     head_of,
@@ -49,6 +51,7 @@ from hybrid.scoring.paths import (
     CompareArguments,
     ScoreArguments,
     by_model,
+    compare_words,
     known_group,
     margin_of,
     refuse_unknown,
@@ -119,6 +122,8 @@ class ScoreReport(Report):
     unanswered: UnansweredRule = DEFAULT_RULE  # How unanswered questions count, in every form
     published: bool = False  # Whether the tables are followed by numbers from papers
     in_run: bool = False  # Whether JSON names the solver even if there is only one, as `hybrid run` does
+    # What `hybrid compare` needs to read a path as it was read here; by default the path alone.
+    words: Mapping[Path, Sequence[str]] = field(default_factory=dict)
 
     @property
     def solvers(self) -> tuple[Scored, ...]:
@@ -152,12 +157,23 @@ class ScoreReport(Report):
                 with_judged(scored),
                 self.options,
                 self.published,
-                more=f"More: hybrid compare {path} --all",
+                more=f"{MORE_COMMAND}{shlex.join(self._compare_words(path))}",
                 headed=True,
             )
             for path, scored in self._ruled.items()
             if scored
         }
+
+    def _compare_words(self, path: Path) -> Iterator[str]:
+        """Yield the words of the command that prints every table of a path with the numbers printed here."""
+        yield from ("hybrid", "compare", *self.words.get(path, (str(path),)))
+        if self.unanswered != DEFAULT_RULE:
+            yield from ("--unanswered", self.unanswered)
+        if self.options.by is not None:
+            yield from ("--by", self.options.by)
+        if self.options.allow_failed:
+            yield "--allow-failed"
+        yield "--all"
 
     def render(self, form: str = "text") -> str:
         """Render each path's conclusion and two tables, or a single message if nothing was answered.
@@ -432,7 +448,9 @@ def score_paths(paths: Sequence[str | Path], **options: Unpack[ScoreArguments]) 
     scored = {path: scored_at(path, options, more, options.get("verdicts")) for path, *more in sets}
     by = known_group(options.get("by"), [solver for solvers in scored.values() for solver in solvers])
     compared = ComparisonOptions(by, allow_failed=options.get("allow_failed", False))
-    return ScoreReport(scored, compared, options.get("unanswered") or DEFAULT_RULE, options.get("published", False))
+    rule, published = options.get("unanswered") or DEFAULT_RULE, options.get("published", False)
+    words = {path: compare_words([path, *more], options) for path, *more in sets}
+    return ScoreReport(scored, compared, rule, published, words=words)
 
 
 @described_by(describer)

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -95,6 +96,8 @@ class Scored:
     recorded: str = ""
     # The run with its traces; None for predictions scored directly from their file.
     folder: RunFolder | None = None
+    # The file or folder of predictions; None for runs, and where their names alone tell predictions apart (`unique`).
+    source: Path | None = None
     # The MLLM of the run, for example `openai:gpt-4o`; for predictions and imports their name.
     model: str | None = None
     # The source of tool output in the run: `real`, or the control in force.

@@ -90,9 +90,10 @@ def decomposition_table(rows: Sequence[Result]) -> Table:
     first = rows[0]
     silent = any(row.quantity in decomposition.ANSWERING for row in rows)
     equation = decomposition.WITH_ANSWERING if silent else decomposition.EQUATION
+    unsplit = "gain = gains - harms" + " + gain by answering - harm by no answer" * silent
     # Without calls there are only gains and harms, which have no shares.
     is_split = any(row.quantity in factors for row in rows)
-    notes = [f"{equation}; a part is the product of its three shares" if is_split else "gain = gains - harms"]
+    notes = [f"{equation}; a part is the product of its three shares" if is_split else unsplit]
     title = f"gain of {first.b} over {first.a}, {how_many(first.n or 0)}"
     return Table(title, PART_COLUMNS, tuple(lines), (*notes, *filter(None, [first.note])))
 

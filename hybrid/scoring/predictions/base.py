@@ -29,6 +29,9 @@ class Recognised:
     format: str
     rows: tuple[PredictedRow, ...]
     notes: tuple[str, ...] = ()
+    # The solver and its model in the run that was exported, such as `mllm@2` and `openai/gpt-4o`; empty if not known.
+    solver: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,9 @@ class Joined:
     origin: Origin
     # The data's source, as in a manifest (`{"kind": "sample", ...}`); empty without `--data`.
     data: Mapping[str, Json] = field(default_factory=dict)
+    # As in `Recognised`.
+    solver: str = ""
+    model: str = ""
 
 
 def first(names: Sequence[str]) -> str:

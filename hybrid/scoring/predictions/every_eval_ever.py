@@ -7,6 +7,7 @@ Rows have `sample_id`, `input.reference` (the right answer), `output.raw` or `me
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from hybrid.scoring.predictions.inspect import words_of
 
 SAMPLES = "_samples.jsonl"
 MAX_AGGREGATE = 50_000_000
+# An id from `hybrid export`: data, solver and the beginning of the run's sha256.
+OUR_EVALUATION = re.compile(r"[^/]+/([^/]+)/[0-9a-f]{16}")
 
 
 def read(path: Path) -> Recognised | None:
@@ -31,16 +34,26 @@ def read(path: Path) -> Recognised | None:
     """
     if (file := _samples_of(path)) is None:
         return None
-    rows, failed = [], []
+    rows, failed, named = [], [], ("", "")
     for values, location in json_lines(file):
         if not isinstance(values.get("sample_id"), str) or "evaluation_id" not in values:
             raise DataError(f"{location}: expected sample_id and evaluation_id")
+        named = _solver_of(values)
         if values.get("error"):
             failed.append(values["sample_id"])
         else:
             rows.append(_row(values, location))
     notes = (f"{how_many(len(failed), 'row')} left out, with an error: {first(failed)}",) if failed else ()
-    return Recognised(f"Every Eval Ever ({how_many(len(rows), 'row')})", tuple(rows), notes)
+    return Recognised(f"Every Eval Ever ({how_many(len(rows), 'row')})", tuple(rows), notes, *named)
+
+
+def _solver_of(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the solver and the model of a row; empty texts if another program wrote the row.
+
+    Every repetition of a solver has a file of its own, whose name says nothing.
+    """
+    ours = OUR_EVALUATION.fullmatch(str(values["evaluation_id"]))
+    return (ours[1], str(values.get("model_id") or "")) if ours else ("", "")
 
 
 def _samples_of(path: Path) -> Path | None:

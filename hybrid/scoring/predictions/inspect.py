@@ -21,6 +21,8 @@ from hybrid.scoring.predictions.base import UNREADABLE, Recognised, first, lette
 
 # Zip compression method number of zstd.
 ZSTD = 93
+# The entry with what is known of all samples, and the package by which a log from `hybrid export` is known.
+HEADER, PACKAGE = "header.json", "hybrid-perception"
 # Maximum size in bytes of one sample, and of a full `.json`; both include pictures.
 MAX_SAMPLE, MAX_LOG = 200_000_000, 2_000_000_000
 # Maximum number of entries of a `.eval`: one per sample, plus a few for the log.
@@ -31,12 +33,15 @@ def read(path: Path) -> Recognised | None:
     """Return the first epoch of every sample; None if `path` is no Inspect log. Raises `DataError` for a broken log."""
     if not path.is_file():
         return None
+    named = ("", "")
     if path.suffix.lower() == ".eval":
-        samples = _of_zip(path)
+        samples = _of_zip(path, "samples/")
+        named = next((_solver_of(header) for header, _ in _of_zip(path, HEADER)), named)
     elif path.suffix.lower() == ".json":
         log = _log(path)
         if log is None:
             return None
+        named = _solver_of(log)
         samples = ((sample, f"{path}, sample {number}") for number, sample in enumerate(log.get("samples") or (), 1))
     else:
         return None
@@ -55,9 +60,19 @@ def read(path: Path) -> Recognised | None:
         notes.append(f"{len(repeated) + 1} epochs: the first is scored, the others are not")
     if failed:
         notes.append(f"{how_many(len(failed), 'sample')} ended in an error, left out: {first(failed)}")
-    return Recognised(
-        f"Inspect log ({path.suffix.lower()[1:]}, {how_many(len(rows), 'sample')})", tuple(rows), tuple(notes)
-    )
+    about = f"Inspect log ({path.suffix.lower()[1:]}, {how_many(len(rows), 'sample')})"
+    return Recognised(about, tuple(rows), tuple(notes), *named)
+
+
+def _solver_of(header: Any) -> tuple[str, str]:
+    """Return the solver and the model of a log from `hybrid export`; empty texts for other logs.
+
+    Every repetition of a solver has a log of its own, whose name says nothing.
+    """
+    spec = header.get("eval") if isinstance(header, dict) else None
+    if not isinstance(spec, dict) or PACKAGE not in (spec.get("packages") or {}):
+        return "", ""
+    return str(spec.get("solver") or ""), str(spec.get("model") or "")
 
 
 def _log(path: Path) -> Mapping[str, Any] | None:
@@ -70,13 +85,14 @@ def _log(path: Path) -> Mapping[str, Any] | None:
     return log if isinstance(log, dict) and {"eval", "samples"} <= log.keys() else None
 
 
-def _of_zip(path: Path) -> Iterator[tuple[Any, str]]:
+def _of_zip(path: Path, prefix: str) -> Iterator[tuple[Any, str]]:
+    """Yield the JSON of every entry whose name begins with `prefix`, and its location."""
     try:
         with zipfile.ZipFile(path) as file:
             if len(file.infolist()) > MAX_ENTRIES:
                 raise DataError(f"{path}: {len(file.infolist()):,} entries; at most {MAX_ENTRIES:,} are read")
             for entry in file.infolist():
-                if not (entry.filename.startswith("samples/") and entry.filename.endswith(".json")):
+                if not (entry.filename.startswith(prefix) and entry.filename.endswith(".json")):
                     continue
                 location = f"{path}, {entry.filename}"
                 if entry.file_size > MAX_SAMPLE:

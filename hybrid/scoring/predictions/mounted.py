@@ -66,6 +66,7 @@ def join_predictions(path: Path, benchmark: Benchmark, data: str | None, more: S
             if data is None
             else replace(join(recognised, benchmark.card, mounted), data=facts)
         )
+        joined = replace(joined, solver=recognised.solver, model=recognised.model)
         return joined if any(row.cluster for row in recognised.rows) else _with_note(joined)
     if pairs is None:
         raise UsageError(f"{path} is neither a run nor a layout of predictions that {name} knows, nor {FORMATS}")

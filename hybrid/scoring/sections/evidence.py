@@ -120,7 +120,8 @@ def _of_part(part: Part, verdicts: Sequence[OutputVerdict]) -> Iterator[Result]:
     details = {"helped": hybrid & ~alone, "harmed": alone & ~hybrid, "as found": np.array(agrees, bool)}
     for name in CLASSES:
         inside = classes == name
-        if not inside.any() and part.row.group:
+        # If no output can be judged, such as after the loss of a tool's rules, the other counts are unknown and not 0.
+        if not inside.any() and (part.row.group or (classes == "unread").all()):
             continue
         yield part.count(name, inside)
         for what, flags in details.items():

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -68,3 +69,19 @@ def test_files_that_contradict_each_other_are_refused(command: Command, data: Pa
     (tmp_path / "m.jsonl").write_text(f"{json.dumps(rows[1])}\n")
     error = command("score", tmp_path / "m.jsonl", *words, code=2).err
     assert f"has a different reply in {folder / 'm.jsonl'}" in error
+
+
+def test_the_command_for_all_tables_reads_the_predictions_with_the_same_options(
+    command: Command, data: Path, tmp_path: Path
+) -> None:
+    """Without the benchmark, its data, the other file and the rule, the command would fail or print other numbers."""
+    folder = predicted(data, tmp_path / "one model", "m", 5)
+    words = ["score", folder / "m.jsonl", folder / "mcq_m.jsonl", "--benchmark", "mvp_bench", "--data", data]
+    printed = command(*words, "--unanswered", "guess", code=0).out
+    lines = printed.partition("More: hybrid ")[2].replace("\\\n", " ")
+    compared = command(*shlex.split(lines), code=0).out
+    # Both begin with the model, the questions and the rule.
+    head = printed.partition("\n\n")[0].splitlines()[:3]
+    assert compared.splitlines()[:3] == head
+    assert any("as a guess" in line for line in head)
+    assert command("compare", *words[1:], code=0).out.splitlines()[:3] != head

@@ -92,6 +92,8 @@ def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
     assert f"the rules of nearer are missing: {'' if change == 'edit' else 'no folder '}{current}" in text
     assert reason in text
     assert counts["unread"] == 8
+    # What cannot be judged is unknown, so no other count is printed as 0.
+    assert not {"correct adoption", "ignored evidence", "over-trust", "no finding", "no call"} & set(counts)
     # A folder that the user names is used without a check.
     text, counts = evidence(command, run, "--path", moved)
     assert text.startswith("arbiter took up ")

@@ -5,12 +5,17 @@ import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hybrid.core.errors import DataError
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.table import EXPORTER as TABLE
 from hybrid.scoring.recorded_pair import RecordedReport, decomposed, read_pair
-from hybrid.scoring.sections.decomposition import GAIN, PARTS, decompose
+from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.sections import results
+from hybrid.scoring.sections.decomposition import ANSWERING, GAIN, NAME, PARTS, decompose
 from tests.hybrid.scoring.pairs import pair_of
 from tests.hybrid.scoring.solvers import letters
 from tests.tables import cases
@@ -274,3 +279,48 @@ def test_csv_has_the_rows_and_notes_of_json(tmp_path: Path) -> None:
         (row.quantity, row.value, row.note) for row in report.results
     ]
     assert "over all 24 questions the gain is" in lines[0]["note"]
+
+
+def test_the_number_0_is_an_id(tmp_path: Path) -> None:
+    """A JSON id 0 is the id "0" of a CSV file, in any order of lines."""
+    without, with_tools = tmp_path / "without.csv", tmp_path / "with.jsonl"
+    without.write_text("id,correct\n0,0\n1,1\n")
+    with_tools.write_text('{"id": 1, "correct": 1}\n{"id": 0, "correct": 1}\n')
+    pair = read_pair(without, with_tools)
+    assert [(question.id, question.alone, question.with_tools) for question in pair.questions] == [
+        ("0", 0, 1),
+        ("1", 1, 1),
+    ]
+    assert pair.only_one == 0
+
+
+@pytest.mark.parametrize(("cluster", "count"), [("p", 1), ("", 0)])
+def test_one_cluster_has_no_interval_and_a_note_gives_the_reason(tmp_path: Path, cluster: str, count: int) -> None:
+    rows = "".join(f"{n},{n % 2},{cluster}\n" for n in range(8))
+    pair = read_pair(*files(tmp_path, f"id,correct,cluster\n{rows}", f"id,correct,cluster\n{rows}"))
+    assert sum("8 questions are of one cluster: no interval." in line for line in pair.missing) == count
+    assert (decomposed(pair, "a", "b").results[0].low is None) == bool(count)
+
+
+def test_questions_without_an_answer_are_parts_of_their_own_as_in_a_run(synthetic_runs: Any, tmp_path: Path) -> None:
+    """A question that was refused alone is no gain with a call; the tables of a run lead to the run's parts."""
+    solvers = {"mllm": "rrwwuuuarr", "controller": "rwrwrrwurw"}
+    costing = {"costing": synthetic_runs.calling}
+    run = synthetic_runs.from_letters(tmp_path / "run", {name: {"Jigsaw": w} for name, w in solvers.items()}, **costing)
+    tables = [tmp_path / f"{name}.csv" for name in solvers]
+    for name, path in zip(solvers, tables, strict=True):
+        TABLE.export(ExportedRun.at(run.path / name), path, ExportOptions())
+    (section,) = results(compare_paths([run.path]).comparison, [NAME])
+    of_run = {row.quantity: (row.value, row.low, row.high) for row in section.rows if not row.group and not row.metric}
+    report = decomposed(read_pair(*tables), *solvers)
+    of_tables = {row.quantity: (row.value, row.low, row.high) for row in report.results}
+    assert of_tables == {name: pytest.approx(of_run[name]) for name in of_tables}
+    assert [of_tables[name][0] for name in (*PARTS, *ANSWERING)] == pytest.approx([0.1, 0, 0.2, 0, 0.2, 0])
+
+
+def test_without_calls_the_parts_still_add_up_to_the_gain(tmp_path: Path) -> None:
+    alone = "id,correct,outcome\na,0,Unparsed\nb,1,answered\nc,0,wrong\nd,1,\n"
+    report = decomposed(read_pair(*files(tmp_path, alone, "id,correct\na,1\nb,0\nc,1\nd,1\n")), "x", "y")
+    values = {row.quantity: row.value for row in report.results}
+    assert values == {"gain": 0.25, "gains": 0.25, "harms": 0.25, "gain by answering": 0.25, "harm by no answer": 0}
+    assert report.tables()[0].notes[0] == "gain = gains - harms + gain by answering - harm by no answer"

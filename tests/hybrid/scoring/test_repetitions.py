@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from hybrid.core.types import Question, Reply, Step, Usage
+from hybrid.exporting.base import ExportedRun, ExportOptions
+from hybrid.exporting.every_eval_ever import EXPORTER as EVERY_EVAL_EVER
+from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
-from hybrid.scoring.headline import headline_tables
+from hybrid.scoring.headline import head_of, headline_tables
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.sections import results
@@ -138,3 +141,61 @@ def test_limits_count_all_repetitions_once(synthetic_runs: Any, tmp_path: Path) 
     assert "failed and left out: mllm 8 of 80 (2 repetitions)" in limits
     assert "unanswered questions count as wrong: mllm 16 of 72 (2 repetitions)" in limits
     assert "mllm@2" not in limits
+
+
+def test_repetitions_stay_together_if_another_run_has_some_of_their_names(synthetic_runs: Any, tmp_path: Path) -> None:
+    """The names of namesakes get the origin, which no other repetition of theirs has."""
+    repeated = {name: {"Jigsaw": word} for name, word in zip(("mllm", "mllm@2"), ALONE, strict=False)}
+    first = synthetic_runs.from_letters(tmp_path / "first", repeated)
+    second = synthetic_runs.from_letters(tmp_path / "second", repeated)
+    by_solver = [run.path / name for run in (first, second) for name in repeated]
+    for paths, sizes in (([first.path, second.path / "mllm"], [2, 1]), (by_solver, [2, 2])):
+        comparison = compare_paths(paths).comparison
+        assert [len(comparison.repetitions(solver)) for solver in comparison.contestants] == sizes
+
+
+def test_predictions_of_one_name_are_repeated_within_their_folder(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Two folders have the same names: these are two models, each with two repetitions, and not four models."""
+    repeated = {name: {"Jigsaw": word} for name, word in zip(("mllm", "mllm@2"), ALONE, strict=False)}
+    run = synthetic_runs.from_letters(tmp_path / "run", repeated)
+    files = [tmp_path / folder / f"{name}.tsv" for folder in ("x", "y") for name in ("gpt", "gpt@2")]
+    for file, name in zip(files, [*repeated, *repeated], strict=True):
+        VLMEVALKIT.export(ExportedRun.at(run.path / name), file, ExportOptions())
+    report = compare_paths(files, benchmark="blink")
+    found = [report.comparison.repetitions(solver) for solver in report.comparison.contestants]
+    assert [[solver.solver for solver in solvers] for solvers in found] == [
+        [f"{file.stem} ({file.as_posix()})" for file in part] for part in (files[:2], files[2:])
+    ]
+    apart = compare_paths([files[0], files[3]], benchmark="blink").comparison
+    assert len(apart.contestants) == 1
+    assert head_of(apart.solvers)[0] == "gpt"
+
+
+def test_exports_whose_names_say_nothing_have_the_solvers_of_their_run(synthetic_runs: Any, tmp_path: Path) -> None:
+    """Every Eval Ever names files by UUIDs; read back, two solvers with two repetitions are no four models."""
+    names = ("mllm", "mllm@2", "text_only", "text_only@2")
+    words = (*ALONE[:2], *TOOLS)
+    of_letters = {name: {"Jigsaw": word} for name, word in zip(names, words, strict=True)}
+    run = synthetic_runs.from_letters(tmp_path / "run", of_letters)
+    export = EVERY_EVAL_EVER.export(ExportedRun.at(run.path), tmp_path / "shared", ExportOptions())
+    files = [path for path in export.paths if path.suffix == ".jsonl"]
+    back = compare_paths(files, benchmark="blink", pairs=["mllm:text_only"])
+    here = compare_paths([run.path], pairs=["mllm:text_only"])
+    assert {solver.solver for solver in back.comparison.contestants} == {"mllm", "text_only"}
+    found = [rows(report.comparison, "differences", a="mllm", b="text_only")["difference"] for report in (back, here)]
+    assert (found[0].value, found[0].low, found[0].p) == (found[1].value, found[1].low, found[1].p)
+    # The file has the model as a developer and a name.
+    assert head_of(back.solvers)[0].rpartition("/")[2] == head_of(here.solvers)[0].rpartition(":")[2]
+
+
+def test_a_model_with_tools_that_is_read_back_is_not_said_to_have_none(synthetic_runs: Any, tmp_path: Path) -> None:
+    of_letters = {name: {"Jigsaw": word} for name, word in (("mllm", ALONE[0]), ("controller", TOOLS[0]))}
+    run = synthetic_runs.from_letters(tmp_path / "run", of_letters)
+    files = [tmp_path / f"{name}.tsv" for name in of_letters]
+    for name, file in zip(of_letters, files, strict=True):
+        VLMEVALKIT.export(ExportedRun.at(run.path / name), file, ExportOptions())
+    read = conclusion(compare_paths(files, benchmark="blink").comparison)[0].text
+    assert read.startswith("Of 2 solvers, read without their tool calls, controller has the highest accuracy")
+    files[1] = files[1].rename(tmp_path / "other.tsv")
+    other = conclusion(compare_paths(files, benchmark="blink").comparison)[0].text
+    assert other.startswith("Of 2 solvers, none of them a model with tools, other has the highest accuracy")

@@ -166,3 +166,16 @@ def test_an_archive_of_too_many_or_too_large_entries_is_refused(
     monkeypatch.setattr("hybrid.scoring.predictions.inspect.MAX_SAMPLE", 10)
     with pytest.raises(DataError, match="at most 10 are read"):
         read(path)
+
+
+@pytest.mark.parametrize(("package", "named"), [("hybrid-perception", ("mllm@2", "openai/m")), ("other", ("", ""))])
+def test_a_log_of_ours_names_its_solver_and_model(tmp_path: Path, package: str, named: tuple[str, str]) -> None:
+    header = {"eval": {"packages": {package: "1"}, "solver": "mllm@2", "model": "openai/m"}}
+    (tmp_path / "a.json").write_text(json.dumps({**header, "samples": [sample(1)]}))
+    with zipfile.ZipFile(tmp_path / "a.eval", "w") as file:
+        file.writestr("samples/1_epoch_1.json", json.dumps(sample(1)))
+        file.writestr("header.json", json.dumps(header))
+    for log in (tmp_path / "a.json", tmp_path / "a.eval"):
+        parsed = read(log)
+        assert parsed is not None
+        assert (parsed.solver, parsed.model, len(parsed.rows)) == (*named, 1)
