@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import gc
 import os
 import re
@@ -35,6 +36,8 @@ COMPLETE = "_HYBRID_COMPLETE"
 GARBAGE_AFTER = 50_000
 # Minimum similarity for a misspelled variable; it is high because all names begin alike.
 ALIKE = 0.8
+# Keys of `--model-arg` that are passed on to the provider, and that other programs have as options.
+SAMPLING = ("top_p", "top_k", "stop", "frequency_penalty", "presence_penalty")
 EMPTY = re.compile(r"(--[a-z-]+)=")
 
 
@@ -233,9 +236,30 @@ def _line_of_usage(error: click.ClickException) -> str:
         name = param.name or ""
         listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
         hints[:0] = [f"`hybrid {listing} list` shows the possible values"] if listing else []
+    if elsewhere := _other_place(error, error.ctx):
+        line, hints = error.message, [elsewhere, *hints]
     # Click adds its suggestion as a sentence, with or without parentheses.
     line = re.sub(r"[.,]? \(?Did you mean (.+?)\?\)?\.?$", r" (did you mean \1?)", line)
     return f"{line.rstrip('.')}; {', '.join(hints)}"
+
+
+def _other_place(error: click.UsageError, ctx: click.Context) -> str:
+    """Return how an unknown option or command is written: as a key of `--model-arg`, or in another group; else empty.
+
+    `hybrid run --temperature 0.5` means `--model-arg temperature=0.5`; `hybrid new tool` means `hybrid tools new`.
+    """
+    if isinstance(error, click.NoSuchOption) and any("--model-arg" in param.opts for param in ctx.command.params):
+        from hybrid.cli._run_config import MODEL_ARGS
+
+        keys = [field.option.name for field in MODEL_ARGS]
+        key = error.option_name.lstrip("-").replace("-", "_")
+        near = difflib.get_close_matches(key, [*keys, *SAMPLING], n=1, cutoff=ALIKE)
+        return f"write `--model-arg {near[0]}=VALUE`" if near else ""
+    if isinstance(error, click.NoSuchCommand) and f"{error.command_name}s" in COMMANDS:
+        other = load("hybrid.cli", f"{error.command_name}s")
+        if isinstance(other, click.Group) and ctx.info_name in other.commands:
+            return f"write `hybrid {other.name} {ctx.info_name}`"
+    return ""
 
 
 def _line_of(error: OSError) -> str:
