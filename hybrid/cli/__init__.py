@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import gc
 import os
 import re
@@ -36,8 +35,6 @@ COMPLETE = "_HYBRID_COMPLETE"
 GARBAGE_AFTER = 50_000
 # Minimum similarity for a misspelled variable; it is high because all names begin alike.
 ALIKE = 0.8
-# Keys of `--model-arg` that are passed on to the provider, and that other programs have as options.
-SAMPLING = ("top_p", "top_k", "stop", "frequency_penalty", "presence_penalty")
 EMPTY = re.compile(r"(--[a-z-]+)=")
 
 
@@ -249,12 +246,10 @@ def _other_place(error: click.UsageError, ctx: click.Context) -> str:
     `hybrid run --temperature 0.5` means `--model-arg temperature=0.5`; `hybrid new tool` means `hybrid tools new`.
     """
     if isinstance(error, click.NoSuchOption) and any("--model-arg" in param.opts for param in ctx.command.params):
-        from hybrid.cli._run_config import MODEL_ARGS
+        from hybrid.config.command_options import nearest_model_arg
 
-        keys = [field.option.name for field in MODEL_ARGS]
-        key = error.option_name.lstrip("-").replace("-", "_")
-        near = difflib.get_close_matches(key, [*keys, *SAMPLING], n=1, cutoff=ALIKE)
-        return f"write `--model-arg {near[0]}=VALUE`" if near else ""
+        key = nearest_model_arg(error.option_name)
+        return f"write `--model-arg {key}=VALUE`" if key else ""
     if isinstance(error, click.NoSuchCommand) and f"{error.command_name}s" in COMMANDS:
         other = load("hybrid.cli", f"{error.command_name}s")
         if isinstance(other, click.Group) and ctx.info_name in other.commands:
