@@ -233,9 +233,28 @@ def _line_of_usage(error: click.ClickException) -> str:
         name = param.name or ""
         listing = parent if name == "name" and parent in COMMANDS else LISTED_BY.get(name)
         hints[:0] = [f"`hybrid {listing} list` shows the possible values"] if listing else []
+    if elsewhere := _other_place(error, error.ctx):
+        line, hints = error.message, [elsewhere, *hints]
     # Click adds its suggestion as a sentence, with or without parentheses.
     line = re.sub(r"[.,]? \(?Did you mean (.+?)\?\)?\.?$", r" (did you mean \1?)", line)
     return f"{line.rstrip('.')}; {', '.join(hints)}"
+
+
+def _other_place(error: click.UsageError, ctx: click.Context) -> str:
+    """Return how an unknown option or command is written: as a key of `--model-arg`, or in another group; else empty.
+
+    `hybrid run --temperature 0.5` means `--model-arg temperature=0.5`; `hybrid new tool` means `hybrid tools new`.
+    """
+    if isinstance(error, click.NoSuchOption) and any("--model-arg" in param.opts for param in ctx.command.params):
+        from hybrid.config.command_options import nearest_model_arg
+
+        key = nearest_model_arg(error.option_name)
+        return f"write `--model-arg {key}=VALUE`" if key else ""
+    if isinstance(error, click.NoSuchCommand) and f"{error.command_name}s" in COMMANDS:
+        other = load("hybrid.cli", f"{error.command_name}s")
+        if isinstance(other, click.Group) and ctx.info_name in other.commands:
+            return f"write `hybrid {other.name} {ctx.info_name}`"
+    return ""
 
 
 def _line_of(error: OSError) -> str:

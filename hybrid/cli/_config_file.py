@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hybrid.config.command_options import FIELDS, PATH
+from hybrid.config.command_options import FIELDS, PATH, nearest_model_arg
 from hybrid.config.nodes import Node, of_json, read_nodes
 from hybrid.config.option import OptionField, is_path
 from hybrid.config.values import check_value, merged_pairs, split_names
@@ -170,7 +170,8 @@ def _field(word: str, node: Node) -> OptionField:
     names[PATH.short.removeprefix("--")] = FIELDS["path"]
     long = word.replace("_", "-")
     if long not in names:
-        hint = did_you_mean(long, [*names, MATRIX])
+        key = nearest_model_arg(word)
+        hint = f"; write `model-arg: {{{key}: VALUE}}`" if key else did_you_mean(long, [*names, MATRIX])
         raise UsageError(f"{node.where}: no option {word!r}{hint}; see `hybrid run --help`")
     return names[long]
 

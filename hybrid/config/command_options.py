@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final, Literal
 
@@ -25,6 +26,11 @@ PATH: Final = Option(
     in_manifest=False,
     variable=PATH_VARIABLE,
 )
+
+# Keys of `--model-arg` that are passed on to the provider, and that other programs have as options.
+PASSED_ON: Final = ("top_p", "top_k", "stop", "frequency_penalty", "presence_penalty")
+# Minimum similarity of an unknown option to such a key; it is high because most unknown options are none.
+ALIKE: Final = 0.8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,3 +81,9 @@ FIELDS: Final[Mapping[str, OptionField]] = {
     BENCHMARK: OptionField((BENCHMARK,), Option(BENCHMARK), str, optional=False, default=None, identity=IDENTITY),
     **{field.option.key: field for field in (*option_fields(RunConfig), *option_fields(CommandOptions))},
 }
+
+
+def nearest_model_arg(option: str) -> str | None:
+    """Return the key of `--model-arg` that an unknown option means (`temperature` for `--temprature`); None if none."""
+    keys = (*(field.option.name for field in option_fields(RunConfig, "--model-arg")), *PASSED_ON)
+    return next(iter(get_close_matches(option.lstrip("-").replace("-", "_"), keys, n=1, cutoff=ALIKE)), None)

@@ -216,13 +216,14 @@ def _other_ranking(rows: ConclusionRows, values: Sequence[Result], best: Collect
 
 
 def _first_of(values: Mapping[str, float | None], best: Collection[str]) -> str:
-    """Return the solvers with the highest value, and that value; empty if they are the same as `best`."""
+    """Return the solver with the highest value, or the tie, and that value; empty if they are the same as `best`."""
     known = {name: value for name, value in values.items() if value is not None}
     most = max(known.values(), default=0.0)
     first = [name for name, value in known.items() if value > most - 1e-9]
     if not first or set(first) == set(best):
         return ""
-    return f"{listed([clipped(name, NAME_WIDTH) for name in first])}, {most:.3f}"
+    names = listed([clipped(name, NAME_WIDTH) for name in first])
+    return f"{names}, {most:.3f}" if len(first) == 1 else f"a tie of {names} at {most:.3f}"
 
 
 def _headline_of(rows: ConclusionRows, solver: Scored) -> list[Metric]:
@@ -276,4 +277,5 @@ def _ahead(rows: ConclusionRows, best: str, *, tied: bool = False) -> Sentence:
 def _why_untested(pairs: Sequence[HeadlinePair], best: str) -> str:
     """Return why no pair of the best solver was tested: the first note in the rows of these pairs."""
     notes = (row.note for pair in pairs for row in pair.rows if row.note and best in (row.a, row.b))
-    return next(notes, "no pair of it was chosen, or they share too few questions")
+    # The sentence already says that nothing was compared.
+    return next(notes, "no pair of it was chosen, or they share too few questions").removeprefix("not tested: ")

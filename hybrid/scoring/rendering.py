@@ -201,6 +201,8 @@ def _heading(extra: str, rows: Sequence[Result]) -> str:
 
 def _extra(section: Section, row: Result, extra: str) -> str:
     if extra == "interval":
+        if row.unit.startswith("points per") and row.interval is not None:
+            return f"[{_rate(row.interval.low)}, {_rate(row.interval.high)}]"
         return bounds(row.interval, 3 if section.signed(row.quantity) else 2)
     if extra == "family":
         return row.family or NONE
@@ -231,8 +233,13 @@ def printed(section: Section, row: Result) -> str:
         case "probability":
             return p_value(value)
         case "points per tokens" | "points per seconds":
-            return f"{value:+.3g}"
+            return _rate(value)
     return signed(value) if section.signed(row.quantity) else accuracy(value)
+
+
+def _rate(value: float) -> str:
+    """Format points per unit of cost with three significant digits: the unit decides how large they are."""
+    return f"{value:+.3g}"
 
 
 _SIDES = ("model_a", "run_a", "model_b", "run_b")

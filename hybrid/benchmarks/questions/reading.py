@@ -278,8 +278,12 @@ class QuestionReader:
             for place, data in images(row, self.columns.image, self.images_root)
         )
         if not stored:
-            column = ", ".join(self.columns.image) or "image"
-            raise DataError(f"{row.where}, column {column}: no image")
+            if not self.columns.image:
+                raise DataError(
+                    f"{row.where}: no image, because no column is certain to be the image; write a mapping "
+                    f"(`columns: {{image: NAME}}`); available: {', '.join(self.table.columns())}"
+                )
+            raise DataError(f"{row.where}, column {', '.join(self.columns.image)}: no image")
         return stored
 
     def _referred(self, reference: ImageOfRow, location: str) -> bytes:

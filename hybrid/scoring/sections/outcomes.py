@@ -125,7 +125,8 @@ def lead(comparison: Comparison, _: Sequence[Result]) -> str:
         sum(solver.failed for solver in comparison.solvers),
         sum(solver.open for solver in comparison.solvers),
     )
-    parts = [f"Of {everything} requested answers, {none} were unreadable or missing, and {failed} failed"]
+    were = "was" if none == 1 else "were"
+    parts = [f"Of {everything} requested answers, {none} {were} unreadable or missing, and {failed} failed"]
     if waiting:
         parts.append(f"{waiting} have not been requested yet")
     return f"{'; '.join(parts)}."

@@ -124,6 +124,17 @@ def test_only_a_run_without_answers_is_removed(tmp_path: Path) -> None:
         (("export", "absent"), "hybrid: Invalid value for 'RUN[/SOLVER]': Directory 'absent' does not exist; `hybrid"),
         (("rum",), "hybrid: No such command 'rum' (did you mean 'run'?); `hybrid --help` shows the usage"),
         (
+            ("run", "blink", "--temprature", "0.5"),
+            "No such option '--temprature'; write `--model-arg temperature=VALUE`",
+        ),
+        (
+            ("ask", "a.png", "What?", "--top-p", "0.5"),
+            "No such option '--top-p'; write `--model-arg top_p=VALUE`, `hyb",
+        ),
+        (("compare", "a", "--temperature", "0.5"), "No such option '--temperature'; `hybrid compare --help`"),
+        (("new", "tool", "glow"), "No such command 'tool'; write `hybrid tools new`, `hybrid new --help` shows"),
+        (("new", "run", "glow"), "No such command 'run'; `hybrid new --help` shows the usage"),
+        (
             ("run", "blink", "--model", "hf:absent", "--data", "sample", "--task", "Jigsaw", "--limit", "1"),
             "--model hf:absent: directory absent not found; a repository of the hub",
         ),

@@ -21,9 +21,9 @@ from tests.hybrid.scoring.solvers import letters, run_of, solver
         ({"a": 0.5, "b": 0.4}, {"a"}, ""),
         ({"a": 0.5, "b": 0.6}, {"a"}, "b, 0.600"),
         # Values that are equal up to rounding share the first place.
-        ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"a"}, "a, b, 0.600"),
+        ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"a"}, "a tie of a, b at 0.600"),
         ({"a": 0.6, "b": 0.6 + 1e-12, "c": 0.5}, {"b", "a"}, ""),
-        ({"a": 0.6, "b": 0.6, "c": 0.5}, {"a", "b", "c"}, "a, b, 0.600"),
+        ({"a": 0.6, "b": 0.6, "c": 0.5}, {"a", "b", "c"}, "a tie of a, b at 0.600"),
         # Losses are below 0.
         ({"a": -0.5, "b": -0.4, "c": None}, {"a"}, "b, -0.400"),
         ({"a": None}, {"a"}, ""),

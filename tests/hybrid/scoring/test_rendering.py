@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hybrid.benchmarks.card import MetricCard
 from hybrid.scoring.compare import Comparison, compare
-from hybrid.scoring.rendering import SENTENCE, _extras, as_csv, neutral, printed, tables_of, unescape
+from hybrid.scoring.rendering import SENTENCE, _extra, _extras, as_csv, neutral, printed, tables_of, unescape
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.result import FRACTION, Result, Section, SectionResult
 from hybrid.scoring.score import Scored
@@ -51,6 +51,19 @@ def row(quantity: str, value: float | None, solver: str = "mllm", unit: str = FR
 @pytest.mark.parametrize(*cases(__file__, "test_a_value_is_rounded_by_its_unit"))
 def test_a_value_is_rounded_by_its_unit(unit: str, value: float | None, expected: str) -> None:
     assert printed(SECTION, row("share", value, unit=unit)) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("points per tokens", ("+81.9", "[-12.3, +176]")),
+        ("points per seconds", ("+81.9", "[-12.3, +176]")),
+        (FRACTION, ("81.900", "[-12.27, 176.09]")),
+    ],
+)
+def test_an_interval_of_a_rate_is_rounded_like_its_value(unit: str, words: tuple[str, str]) -> None:
+    rate = row("share", 81.9, unit=unit, low=-12.27, high=176.086)
+    assert (printed(SECTION, rate), _extra(SECTION, rate, "interval")) == words
 
 
 def lines_of(comparison: Comparison, *rows: Result) -> list[dict[str, str]]:

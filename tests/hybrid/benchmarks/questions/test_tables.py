@@ -113,6 +113,15 @@ def test_a_file_that_is_none_is_refused_as_a_whole(table_writer: Any, name: str,
         table_writer.read_questions(path)
 
 
+def test_a_table_without_a_column_of_images_names_the_columns_that_it_has(table_writer: Any) -> None:
+    (table_writer.folder / "questions.csv").write_text("img,question,answer\nred.png,Which colour?,red\n")
+    (question,) = table_writer.read_questions(table_writer.folder / "questions.csv")
+    assert question.error.endswith(
+        "questions.csv:2: no image, because no column is certain to be the image; write a mapping "
+        "(`columns: {image: NAME}`); available: img, question, answer"
+    )
+
+
 def test_a_folder_has_one_file_of_questions(table_writer: Any) -> None:
     with pytest.raises(DataError, match="contains no file of questions"):
         table_writer.read_questions(table_writer.folder)
