@@ -226,7 +226,7 @@ class BatchServer:
         file = request["input_file_id"] if openai else request["batch"]["inputConfig"]["fileName"]
         lines = [json.loads(line) for line in self.files[file].splitlines() if line]
         if openai and any((line["url"], line["method"]) != (request["endpoint"], "POST") for line in lines):
-            raise ValueError("a line of another endpoint than its batch")
+            raise ValueError("a line has another endpoint than its batch")
         identity, content = ("custom_id", "body") if openai else ("key", "request")
         requests = [(line[identity], json.dumps(line[content]).encode()) for line in lines]
         name = request["metadata"]["hybrid_batch"] if openai else request["batch"]["displayName"]

@@ -154,5 +154,5 @@ def table(setting: Comparison) -> Table:
             rows.append((NETWORKS[name].title, NETWORKS[name].tool, *values))
             print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
     size = "real size" if setting.real else "tiny"
-    title = f"Answers in fewer bits next to float32: networks of {size}, seed {setting.seed}, {machine(setting.device)}"
+    title = f"Answers in fewer bits than float32: networks of {size}, seed {setting.seed}, {machine(setting.device)}"
     return Table(title, columns, tuple(rows))

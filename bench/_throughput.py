@@ -1,4 +1,4 @@
-"""Throughput of the tool service next to that of a bare loop: networks of real size with random weights.
+"""Throughput of the tool service compared with a bare loop: networks of real size with random weights.
 
     python bench/tools.py --device cuda --backend learned --weights random
     python bench/tools.py --backend learned --weights random --network depth_anything_v2_small --requests 16

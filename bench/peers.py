@@ -1,4 +1,4 @@
-"""The tool service next to what one would use instead: the same images through the same networks, with random weights.
+"""The tool service compared with alternatives: the same images through the same networks, with random weights.
 
     uv run --with litserve==0.2.19 --with inspect-ai==0.3.285 python -m bench.peers
     uv run python -m bench.peers --program loop --program hybrid --images 32      # needs neither

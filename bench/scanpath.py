@@ -98,7 +98,7 @@ def predicted(pictures: Iterable[Pixels], fixations: int) -> list[SeenPath]:
 
 
 def table(sets: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the statistics of each set next to the published ones."""
+    """Return a table of the statistics of each set, and the published ones."""
     lines = [f"{'':18}" + "".join(f"{name:>14}" for name in sets) + "   people"]
     lines.append(f"{'paths':18}" + "".join(f"{item['paths']:>14}" for item in sets.values()))
     for name, published in PUBLISHED.items():

@@ -96,7 +96,7 @@ def checkpoint(cache: Path) -> Path:
 
 
 class Server:
-    """A server in a separate process on a port of 127.0.0.1; its log is next to it."""
+    """A server in a separate process on a port of 127.0.0.1, with its log."""
 
     def __init__(
         self, command: Sequence[str], health: str, log: Path, environment: Mapping[str, str], start_s: float = START_S

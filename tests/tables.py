@@ -63,7 +63,7 @@ def cases(
 
 
 def every(file: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the rows of all tables next to a test: each with the name of its table, as a mapping by column name."""
+    """Return every row of the tables of a test module: the table's name, and the row as a mapping by column name."""
     return [
         (table, dict(zip(names, row, strict=True)))
         for table in _tables(Path(file).with_suffix(".tsv"))

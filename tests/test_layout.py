@@ -93,7 +93,7 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 @dataclass(frozen=True)
 class Import:
-    """An import of one module by another, at any depth and also if it is only for types, and the imported name."""
+    """An import of a module, or of a name in it, by another; also inside functions and for type checkers only."""
 
     importer: str
     module: str

@@ -83,7 +83,7 @@ class _Wanted:
     "-o",
     "--out",
     type=types.ANY_PATH,
-    help="Also write each tool, with the id, path and sha256 of its weights, as JSON.",
+    help="Also write a JSON file with the id, path and sha256 of each tool's weights.",
 )
 @path_option
 @logging_options_of

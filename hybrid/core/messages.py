@@ -139,7 +139,7 @@ class End(StrEnum):
     BROKEN_OFF = "broken_off"
     UNFINISHED = "unfinished"
     MALFORMED_CALL = "malformed_call"
-    UNKNOWN = "unknown"  # The table lacks the provider's term: the reply counts as ended, and the term is listed.
+    UNKNOWN = "unknown"  # The table lacks the provider's term: the reply counts as complete, and the term is listed.
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ MARGIN = MID_RADII[-1] + SIDE_PX + 1
 
 @dataclass(frozen=True, eq=False)
 class Circles:
-    """The circles for consecutive radii of a ring's line: these circles, and the circles inside and outside of them.
+    """Circles of consecutive radii on which a ring's line is sought, and circles inside and outside of each.
 
     `rows` and `columns` (ANGLES, circles) are the offsets of their samples from a centre in the padded planes. Circle
     `i + step` is `SIDE_PX` outside of circle i, so the line of radius number n is circle `n + step`.

@@ -357,7 +357,7 @@ async def _check(
 def _let_in(run: ResolvedRun, gate: Gate, label: str, wrong: str) -> None:
     """Label the run if `--allow` admits the failed probe. Raises `UsageError` otherwise."""
     if gate not in run.config.allow:
-        raise UsageError(f"{wrong}; --allow {gate} measures it anyway, labelled")
+        raise UsageError(f"{wrong}; with --allow {gate}, it is measured anyway, and labelled")
     manifest = run.folder.manifest
     if label not in manifest["labels"]:
         run.folder.write_manifest({**manifest, "labels": [*manifest["labels"], label]})

@@ -161,7 +161,7 @@ _ENDS: Mapping[End, str] = {
     End.FILTERED: "a filter of the provider stopped it: such replies are counted and not scored",
     End.REFUSED: "the provider refused: such replies are counted and not scored",
     End.UNFINISHED: "its provider did not let it finish: such replies are counted and not scored",
-    End.UNKNOWN: "an unknown reason: the reply counts as ended, and the reason is listed",
+    End.UNKNOWN: "an unknown reason: the reply counts as complete, and the reason is listed",
 }
 
 

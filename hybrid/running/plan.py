@@ -35,7 +35,7 @@ class PlannedRun:
     pictures: bool = False
 
     def folder(self, out: Path) -> Path:
-        """Return the run's folder within the common folder."""
+        """Return the run's folder in `out`; if a folder with the run's former name exists, return that one."""
         return out / (self.former if self.former and (out / self.former).is_dir() else self.name)
 
     def config(self, config: RunConfig, out: Path) -> RunConfig:

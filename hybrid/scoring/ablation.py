@@ -321,7 +321,7 @@ def ablation_at(folder: Path, solver: str | None = None, options: TableArguments
         expected = {**identity, "tools_offered": list(tools_of(planned))}
         if changes := difference(expected, run.manifest["identity"]):
             raise UsageError(
-                f"{run.path} is not a run of this ablation; next to {full} it differs in more than the tools offered:\n"
+                f"{run.path} is not a run of this ablation; it differs from {full} in more than the tools offered:\n"
                 + "\n".join(f"  {change}" for change in changes)
             )
         if solver in run.solvers() and run.finished(solver):

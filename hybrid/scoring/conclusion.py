@@ -248,7 +248,7 @@ SEVERAL_GAINS = case(
 )
 SEVERAL_UNTESTED = case(
     "gain.several_untested",
-    "several solvers with tools, none of which can be tested next to its model alone",
+    "several solvers with tools, none of which can be tested against its model alone",
     "Compared with its model alone: {parts}{called}.",
 )
 SEVERAL_SPECIALISTS = case(

@@ -330,7 +330,7 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
         f"{waiting} {'was' if waiting == 1 else 'were'} not asked."
         for (failed, waiting), members in by_counts.items()
     ]
-    # A single statement names all solvers.
+    # If there is only one statement, it already contains all names.
     lines = [f"Nothing was answered by {' '.join(parts if len(parts) == 1 else [f'{names}.', *parts])}"]
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
     recorded = [solver.folder.recorded(solver.recorded) for solver in solvers if solver.folder is not None]

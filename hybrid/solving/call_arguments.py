@@ -258,7 +258,7 @@ class _Reading:
                 return {**others, **{name: value[corner] for name, corner in zip(names, form, strict=True)}}
             if names == _BOX and "x" in value and not any(name in value for name in names):
                 raise _argument_error(
-                    f"{key}: of a corner and a size both could be meant otherwise; write {_expected_form(key, names)}"
+                    f"{key}: x and y of a box may be a corner or its centre; write {_expected_form(key, names)}"
                 )
             return value
         if isinstance(value, str) and names == _POINT and re.fullmatch("[A-Z]{1,3}", value):

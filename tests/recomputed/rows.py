@@ -24,7 +24,7 @@ def result(section: str, quantity: str, unit: str, number: float | None, **field
 
 
 def measured(row: JsonObject, side: Side) -> JsonObject:
-    """Return the row with value, n and interval of a metric."""
+    """Return the row with the metric's value, number of questions and interval added."""
     mode, cells = side
     low, high = interval(mode, cells)
     return {**row, "value": value(mode, cells), "n": len(cells), "low": low, "high": high}

@@ -158,8 +158,7 @@ KEYED = {
 
 
 def list_path_patterns(words: Words) -> list[tuple[click.Parameter, str]]:
-    """Return each option of a command whose value contains a path after another word, with every pattern of such a
-    value."""
+    """Return the options whose values contain a path after a prefix, such as `depth=DIR`, each with such a pattern."""
     return [(param, pattern) for param in TREE[words].params for pattern in KEYED.get(param.opts[0], ())]
 
 

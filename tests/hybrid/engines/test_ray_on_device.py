@@ -1,4 +1,4 @@
-"""Two tools of a Ray run share one device: the answers equal those of a run in this process."""
+"""If two tools of a Ray run share one device, the answers equal those of a run in this process."""
 
 import os
 import subprocess

@@ -154,7 +154,9 @@ async def test_calls_that_nothing_reads_are_refused_unless_allowed(
 ) -> None:
     calling = replace(config, solvers=("controller",), tools=("crop",))
     run, model = prepare_run(calling, fakes, READS, *replies)
-    with pytest.raises(UsageError, match=rf"--model queue:model.*{message}.*--allow toolless measures it anyway"):
+    with pytest.raises(
+        UsageError, match=rf"--model queue:model.*{message}.*with --allow toolless, it is measured anyway"
+    ):
         await ends(run)
     assert len(model.calls) == 1 + len(replies)
     # The MLLM alone is not affected.

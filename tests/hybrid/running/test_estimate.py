@@ -206,7 +206,7 @@ async def test_every_ask_of_a_dialogue_is_counted(folders: Folders) -> None:
     assert [spent.calls / shifts.questions for _, spent in shifts.levels] == [2, 3, 4]
     low, expected, high = (spent.input_tokens or 0 for _, spent in shifts.levels)
     assert low < expected < high
-    # A reply is one word to each prompt whether to continue, and several words to the question.
+    # The model replies with one word to each prompt whether to continue, and with several words to the question.
     assert [spent.output_tokens / shifts.questions for _, spent in shifts.levels] == [126, 127, 128]
 
 

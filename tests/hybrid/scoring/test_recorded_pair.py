@@ -1,4 +1,4 @@
-"""Results made elsewhere, without and with tools: columns, MED's trajectories, and refusals."""
+"""Results of other programs, without and with tools: columns, MED's trajectories, and refusals."""
 
 import csv
 import io

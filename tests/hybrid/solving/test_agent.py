@@ -1,4 +1,4 @@
-"""An agent made elsewhere as a solver: its input, and the steps made from its messages."""
+"""An agent of another framework as a solver: its input, and the steps made from its messages."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Numbers, sides, parts of the picture, values and things that the words of questions and choices name."""
+"""Reading numbers, sides, parts of the picture, values and things from questions and choices."""
 
 import pytest
 
