@@ -403,6 +403,32 @@ def test_a_pooled_gain_of_answering_is_not_claimed(synthetic_runs: Any, tmp_path
         assert "on the questions that both answered +0 points (95% CI " in words
 
 
+@pytest.mark.parametrize(
+    ("with_tools", "alone", "reason"),
+    [
+        # By the rule `guess`, alone and with tools are equal.
+        ("100r 30r 30w 40w", "100r 60a 40w", "depending on how unanswered questions count: +0 points, "),
+        # Both leave 40 questions unanswered, alone those that are right with tools.
+        (
+            "60r 60w 40r 40a",
+            "60r 60w 40a 40w",
+            "from questions that one of them left unanswered: on the questions that both answered +0 points (95% CI ",
+        ),
+        # No difference, but neither answers what the other does.
+        ("40a 22r 18w", "20r 20w 40a", "not confirmed by questions that both answered"),
+    ],
+)
+def test_a_pooled_gain_is_not_claimed_for_the_reasons_of_one_model(
+    synthetic_runs: Any, tmp_path: Path, with_tools: str, alone: str, reason: str
+) -> None:
+    worlds = [({"Jigsaw": with_tools}, {"Jigsaw": alone})] * 3
+    case, text, note = pooled_gain(models_of(synthetic_runs, tmp_path, *worlds))
+    assert (case, note[: len(reason)]) == ("pooled.unclaimed", reason)
+    assert note in text
+    # If no question was answered by both, there is no number.
+    assert (note == reason) is reason.startswith("not confirmed")
+
+
 def test_a_pooled_gain_that_no_model_supports_is_not_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
     """Over all questions, the wide interval of three models contains the mean over tasks; that of one does not."""
     with_tools = {"Jigsaw": "63r 58w 40r 39w", "Counting": "13r 14r 13w"}
@@ -414,9 +440,10 @@ def test_a_pooled_gain_that_no_model_supports_is_not_claimed(synthetic_runs: Any
     assert note == words
 
 
-def test_a_pooled_gain_that_other_questions_confirm_is_claimed(synthetic_runs: Any, tmp_path: Path) -> None:
-    """The models leave some questions unanswered, but gain as much on the questions that both answered."""
-    worlds = [({"Jigsaw": f"{150 + more}r 50w"}, {"Jigsaw": f"{90 + more}r 100w 10a"}) for more in (0, 0, 0)]
+@pytest.mark.parametrize("alone", ["90r 100w 10a", "100r 90w 10a"])
+def test_a_pooled_gain_that_other_questions_confirm_is_claimed(synthetic_runs: Any, tmp_path: Path, alone: str) -> None:
+    """A model leaves some questions unanswered, and two answer all; they gain on the questions that both answered."""
+    worlds = [({"Jigsaw": "150r 50w"}, {"Jigsaw": alone}) for alone in (alone, "100r 100w", "98r 102w")]
     case, _, note = pooled_gain(models_of(synthetic_runs, tmp_path, *worlds))
     assert case == "pooled.more"
     assert not note
