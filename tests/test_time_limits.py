@@ -1,13 +1,16 @@
 """What hangs in a test ends, and the failure says on what the test waited."""
 
 import asyncio
+import os
 import subprocess
 import sys
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 
-from tests import time_limits
+from tests import runnable, time_limits
 from tests.time_limits import join, limit_coroutine, running_process, wait_until
 
 SLEEP = [sys.executable, "-c", "import time; print('starts', flush=True); time.sleep(600)"]
@@ -66,3 +69,13 @@ def test_a_condition_and_a_thread_have_an_end() -> None:
         join(thread)
     event.set()
     join(thread)
+
+
+def test_a_lost_server_of_forks_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that joins the others after `tests/forked.py` has died does not wait for its reader forever."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("PYTEST_XDIST_TESTRUNUID", "lost")
+    (tmp_path / "hybrid-lost").mkdir()
+    os.mkfifo(tmp_path / "hybrid-lost" / "held")
+    with pytest.raises(OSError, match="No such device"):
+        runnable._server.__wrapped__()

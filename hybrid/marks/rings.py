@@ -111,7 +111,7 @@ def _find_peaks(
     for _ in range(count):
         going = np.flatnonzero(upper.max(axis=(1, 2)) >= least)
         if lower is not upper:
-            _settle(field, at, np.asarray(radii), lower, upper, aside, going)
+            _settle(field, at, np.asarray(radii), bounds=(lower, upper), aside=aside, going=going)
         for number in going.tolist():
             row, column = divmod(int((lower[number] - aside).argmax()), width)
             score, radius = float(lower[number, row, column]), radii[number]
@@ -153,12 +153,13 @@ def _settle(
     field: RingField,
     at: FieldWindow,
     radii: Numbers,
-    lower: Map,
-    upper: Map,
+    *,
+    bounds: tuple[Map, Map],
     aside: float | npt.NDArray[np.float64],
     going: Numbers,
 ) -> None:
     """Put the exact scores into both bounds (radii, h, w) wherever the best centre of a radius may be."""
+    lower, upper = bounds
     low, high = lower[going], upper[going]
     best = (low - aside).max(axis=(1, 2), keepdims=True)
     numbers, rows, columns = np.nonzero((high - aside >= best) & (high > low))

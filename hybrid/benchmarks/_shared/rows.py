@@ -292,12 +292,7 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
         try:
             try:
                 for row in read:
-                    storing = {}
-                    for column in columns:
-                        with suppress(DataError):
-                            if (data := row.image(column)) is not None:
-                                storing[column] = pool.submit(store.put, data, row.where)
-                    waiting.append(replace(row, storing=storing))
+                    waiting.append(_start_storing(row, columns, pool, store))
                     while len(waiting) > min(used, MAX_AHEAD):
                         used += 1
                         yield waiting.popleft()
@@ -308,6 +303,16 @@ def stored_ahead(read: Iterable[DataRow], store: ImageStore, columns: Sequence[s
             pool.shutdown(wait=False, cancel_futures=True)
     if error is not None:
         raise error
+
+
+def _start_storing(row: DataRow, columns: Sequence[str], pool: ThreadPoolExecutor, store: ImageStore) -> DataRow:
+    """Return the row with the pending results of storing its images; an unreadable image is left for later."""
+    storing = {}
+    for column in columns:
+        with suppress(DataError):
+            if (data := row.image(column)) is not None:
+                storing[column] = pool.submit(store.put, data, row.where)
+    return replace(row, storing=storing)
 
 
 def _while_readable(file: pq.ParquetFile, group: int) -> Iterator[Mapping[str, Any]]:

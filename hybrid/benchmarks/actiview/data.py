@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import random
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from hybrid.benchmarks.actiview.settings import LEVELS, Settings, column
 from hybrid.benchmarks.actiview.views import GRIDS, cut, lined, shrink_to_part, stitch, stitched_orders
 from hybrid.benchmarks.base import Source
 from hybrid.core.errors import DataError
-from hybrid.core.images import decode
+from hybrid.core.images import ImageStore, decode
 from hybrid.core.types import LETTERS, BrokenQuestion, Json, Kind, Question, StoredImage
 
 log = logging.getLogger("hybrid.benchmarks.actiview")
@@ -176,9 +176,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
     text, options = row.text("question"), row.texts("options")
     if len(set(options)) != len(options):
         raise DataError(f"{row.where}, field options: the same option appears twice: {options!r:.120}")
-    answer = row.values.get("answer")
-    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < len(options):
-        raise DataError(f"{row.where}, field answer: {answer!r} is not an option's number, 0 to {len(options) - 1}")
+    answer = _answer(row, len(options))
     images = question_images(entry, source, settings)
     clues: list[Json] | None = list(entry.clues) if settings.splits == 4 else None
     several, questions = len(settings.variants) > 1, []
@@ -196,12 +194,7 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
         if settings.oracle_views:
             facts["oracle_views"] = list(entry.clues)
         if form == "concat":
-            pixels, stitched = [source.store.pixels(part) for part in images[2:]], dict[str, Json]()
-            lowest = min(picture.shape[0] for picture in pixels)
-            for order in stitched_orders(mode, first, settings.choose):
-                image = source.store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
-                stitched["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
-            facts["stitched"] = stitched
+            facts["stitched"] = _stitched(source.store, images[2:], stitched_orders(mode, first, settings.choose))
         groups = {"type": TASKS[entry.task]["type"], "mode": name, "views_with_clues": str(len(entry.clues))}
         if (distraction := row.values.get("distraction")) in (0, 1):
             groups["distraction"] = str(int(distraction))
@@ -221,6 +214,25 @@ def _variants(entry: Entry, source: Source, settings: Settings) -> list[Question
             )
         )
     return questions
+
+
+def _answer(row: DataRow, options: int) -> int:
+    """Return the number of the right option, from 0. Raises `DataError`."""
+    answer = row.values.get("answer")
+    if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < options:
+        raise DataError(f"{row.where}, field answer: {answer!r} is not an option's number, 0 to {options - 1}")
+    return answer
+
+
+def _stitched(store: ImageStore, views: Sequence[StoredImage], orders: Iterable[Sequence[int]]) -> dict[str, Json]:
+    """Store the views side by side in each order, cut to the lowest; return each picture's facts by its order."""
+    pixels = [store.pixels(view) for view in views]
+    lowest = min(picture.shape[0] for picture in pixels)
+    stitched: dict[str, Json] = {}
+    for order in orders:
+        image = store.put_pixels(stitch([pixels[number - 1][:lowest] for number in order]))
+        stitched["-".join(map(str, order))] = [image.sha256, image.width, image.height, image.media_type]
+    return stitched
 
 
 def _rows(root: Path, path: Path) -> tuple[DataRow, ...]:

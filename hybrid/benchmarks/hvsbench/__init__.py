@@ -223,14 +223,7 @@ def _question(
                 target = order(answer, choices)
             case Kind.SCANPATH:
                 human_paths(answer)
-                other = of_another_image(pool, row.where, identity)
-                target = {
-                    "paths": [_path_as_json(path) for path in pool[row.where].paths],
-                    "other": None if other is None else _path_as_json(other),
-                    "screen": [int(side) for side in settings["screen"].split("x")],
-                    "crop": CROP,
-                    "crop_truth": settings["crop_truth"] == "on",
-                }
+                target = _scanpath_target(row, identity, pool, settings)
             case _:
                 target = letter(answer, choices)
     except DataError as error:
@@ -242,6 +235,20 @@ def _question(
     cluster = f"image-{hashlib.sha256(path_cell.encode()).hexdigest()[:16]}" if path_cell else ""
     asked_as = (prefix + text, KINDS[task], choices, target, task, groups)
     return Question(identity, task, (image,) if image else (), *asked_as, given=facts, cluster=cluster)
+
+
+def _scanpath_target(
+    row: DataRow, identity: str, pool: Mapping[str, Subject], settings: Mapping[str, str]
+) -> dict[str, Json]:
+    """Return the human scanpaths of a row's image, one of another image, and the rules by which they are compared."""
+    other = of_another_image(pool, row.where, identity)
+    return {
+        "paths": [_path_as_json(path) for path in pool[row.where].paths],
+        "other": None if other is None else _path_as_json(other),
+        "screen": [int(side) for side in settings["screen"].split("x")],
+        "crop": CROP,
+        "crop_truth": settings["crop_truth"] == "on",
+    }
 
 
 def _score_scanpath(question: Question, reply: Reply, verdict: Score, options: ScoreOptions) -> Score:

@@ -124,15 +124,20 @@ def summarise(scores: Sequence[Score]) -> tuple[Metric, ...]:
     for task in SCANPATH_TASKS:
         paths = [score for score in scores if score.task == task and "m_dir" in score.values]
         for name in DIMENSIONS if paths else ():
-            means: dict[str, float] = {}
-            for key in (name, f"{name}_human", f"{name}_random"):
-                if scored := [score for score in paths if key in score.values]:
-                    metric = _mean(f"{key}.{task.lower()}", scored, lambda score: score.values[key], share=True)  # noqa: B023
-                    metrics.append(metric)
-                    if metric.value is not None and len(scored) == len(paths):
-                        means[key] = metric.value
-            metrics.extend(_rescaled(name, task, paths, means))
+            metrics += _dimension(name, task, paths)
     return tuple(metrics)
+
+
+def _dimension(name: str, task: str, paths: Sequence[Score]) -> list[Metric]:
+    """Return the means of a dimension of MultiMatch over scanpaths, its references, and its rescaled means."""
+    metrics, means = list[Metric](), dict[str, float]()
+    for key in (name, f"{name}_human", f"{name}_random"):
+        if scored := [score for score in paths if key in score.values]:
+            metric = _mean(f"{key}.{task.lower()}", scored, lambda score: score.values[key], share=True)  # noqa: B023
+            metrics.append(metric)
+            if metric.value is not None and len(scored) == len(paths):
+                means[key] = metric.value
+    return [*metrics, *_rescaled(name, task, paths, means)]
 
 
 def _rescaled(name: str, task: str, scores: Sequence[Score], means: Mapping[str, float]) -> list[Metric]:

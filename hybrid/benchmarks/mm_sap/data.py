@@ -66,14 +66,7 @@ def variants_of(
         correct = None
     elif correct is None or correct == refusal:
         raise DataError(f"{location}: {value!r} is not one of the four options besides the refusal")
-    cell, location = row.cell(columns.image), f"{row.where}, question {identity}, column {columns.image}"
-    file = cell.get("path") if isinstance(cell, dict) and not cell.get("bytes") else cell
-    if isinstance(file, str):
-        image: StoredImage | None = source.store.put(read_located(source.folder, file, location), location)
-    else:
-        image = row.stored_image(columns.image, source.store, identity)
-    if image is None:
-        raise DataError(f"{location}: the question has no image")
+    image = _image_of(row, columns.image, identity, source)
     kind = str(row.cell(columns.type) or "") if columns.type else ""
     orders = {"": tuple(range(len(options)))}
     if settings["shuffles"] != "stored":
@@ -95,3 +88,15 @@ def variants_of(
         )
         for shuffle, order in orders.items()
     ]
+
+
+def _image_of(row: DataRow, column: str, identity: str, source: Source) -> StoredImage:
+    """Return the stored image of a row, from its file or its bytes. Raises `DataError` if it has none."""
+    cell, location = row.cell(column), f"{row.where}, question {identity}, column {column}"
+    file = cell.get("path") if isinstance(cell, dict) and not cell.get("bytes") else cell
+    if isinstance(file, str):
+        return source.store.put(read_located(source.folder, file, location), location)
+    image = row.stored_image(column, source.store, identity)
+    if image is None:
+        raise DataError(f"{location}: the question has no image")
+    return image

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import mcp.types as protocol
 from mcp import ClientSession, McpError, StdioServerParameters
@@ -69,23 +69,7 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(START_S):
-                    first, *others = server.words
-                    transport: Any = None
-                    if server.is_url:
-                        import httpx
-
-                        # Proxy settings must not apply to a server on this machine.
-                        asking = httpx.AsyncClient(
-                            trust_env=not is_loopback(first),
-                            timeout=httpx.Timeout(30.0, read=300.0),
-                            event_hooks=HOOKS,
-                        )
-                        transport = streamable_http_client(first, http_client=await stack.enter_async_context(asking))
-                    else:
-                        words = ["-E", RELAY, str(MAX_MESSAGE_BYTES), first, *others]
-                        process = StdioServerParameters(command=sys.executable, args=words)
-                        transport = stdio_client(process, stderr)  # type: ignore[arg-type]
-                    read, write, *_ = await stack.enter_async_context(transport)
+                    read, write, *_ = await stack.enter_async_context(await _transport(server, stack, stderr))
                     session = await stack.enter_async_context(ClientSession(read, write))
                     greeting = await session.initialize()
                 yield session, greeting
@@ -96,6 +80,22 @@ async def connected(server: ServerAddress) -> AsyncIterator[tuple[ClientSession,
             last = stderr.read().decode("utf-8", "replace").strip().splitlines()[-1:]
             reason = "; it said: ".join([f"{type(error).__name__} {error}".strip(), *last])
             raise BrokenConnection(f"the MCP server {server} cannot be used: {one_line(redact(reason))}") from error
+
+
+async def _transport(server: ServerAddress, stack: AsyncExitStack, stderr: IO[bytes]) -> Any:
+    """Return the context manager of the server's streams: an HTTP client that the stack closes, or a process."""
+    first, *others = server.words
+    if not server.is_url:
+        words = ["-E", RELAY, str(MAX_MESSAGE_BYTES), first, *others]
+        process = StdioServerParameters(command=sys.executable, args=words)
+        return stdio_client(process, stderr)  # type: ignore[arg-type]
+    import httpx
+
+    # Proxy settings must not apply to a server on this machine.
+    asking = httpx.AsyncClient(
+        trust_env=not is_loopback(first), timeout=httpx.Timeout(30.0, read=300.0), event_hooks=HOOKS
+    )
+    return streamable_http_client(first, http_client=await stack.enter_async_context(asking))
 
 
 def foreign_tools(

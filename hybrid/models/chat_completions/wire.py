@@ -197,9 +197,7 @@ class HttpTransport:
             async for chunk in response.content.iter_any():
                 reply.feed(chunk)
                 if reply.ended:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(LAST_S):
-                            await response.content.readany()
+                    await _read_last(response)
                     break
         return reply.body()
 
@@ -266,6 +264,13 @@ async def _start_of(response: aiohttp.ClientResponse, most: int) -> bytes:
             response.close()
             break
     return bytes(data[:most])
+
+
+async def _read_last(response: aiohttp.ClientResponse) -> None:
+    """Read what follows the end of a reply for at most `LAST_S`, so that the connection can be used again."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LAST_S):
+            await response.content.readany()
 
 
 async def status_error(response: aiohttp.ClientResponse) -> StatusError:
