@@ -17,7 +17,7 @@ from pathlib import Path
 
 from hybrid.config.command_options import FIELDS, PATH, nearest_model_arg
 from hybrid.config.nodes import Node, of_json, read_nodes
-from hybrid.config.option import OptionField, is_path
+from hybrid.config.option import OptionField
 from hybrid.config.values import check_value, merged_pairs, split_names
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.files import read_small
@@ -241,7 +241,7 @@ def _single_value(field: OptionField, node: Node) -> str:
 
 def _kind(field: OptionField) -> str:
     """Describe, for an error, the values of an option that has no list of words."""
-    if is_path(field):
+    if field.item_type is Path:
         return "a path"
     if field.type is int and field.option.form != "GB":
         return "a whole number"

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
-from hybrid.config.values import check_address, check_amount, check_benchmark, check_device, check_solver
+from hybrid.config.values import check_address, check_amount, check_benchmark, check_device, check_solver, split_names
 from hybrid.core.errors import did_you_mean
 from hybrid.log.manifest import MANIFEST
 from hybrid.plugins.registry import names, solver_names
@@ -39,11 +39,11 @@ class Listed(click.Option):
 
     def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
         """Check and return the values. Fails for an invalid or empty value."""
-        if isinstance(value, list | tuple):
-            value = tuple(word.strip() for item in value for word in str(item).split(","))
-        if value and "" in value:
-            raise click.BadParameter("a name is empty", ctx, self)
-        return super().type_cast_value(ctx, value)
+        try:
+            words = tuple(word for item in value or () for word in split_names(str(item)))
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, self) from error
+        return super().type_cast_value(ctx, words)
 
 
 class FiniteRange(click.FloatRange):

@@ -21,7 +21,7 @@ import click
 
 from hybrid.cli import _option_types as types
 from hybrid.config.command_options import FIELDS, PATH
-from hybrid.config.option import Group, OptionField, is_path
+from hybrid.config.option import Group, OptionField
 from hybrid.config.values import read_values
 from hybrid.core.errors import ToolError, UsageError
 from hybrid.display.notes import quietly
@@ -102,7 +102,7 @@ def click_type(field: OptionField) -> click.ParamType[Any] | type | None:
     least = field.option.at_least
     if field.is_switch or field.words:
         return click.Choice(field.words or ["on", "off"])
-    if is_path(field):
+    if field.item_type is Path:
         return click.Path(path_type=Path)
     if field.option.form == "GB":
         return click.FloatRange(least)

@@ -25,7 +25,7 @@ from hybrid.cli._sources import RunOptions, read_keywords, read_runs
 from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
 from hybrid.config.command_options import BENCHMARK, FIELDS, PATH
-from hybrid.config.option import OptionField, is_path
+from hybrid.config.option import OptionField
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
 from hybrid.core.python_words import RENAMED, python_errors
@@ -277,8 +277,10 @@ def _hint(field: OptionField) -> str:
         return "str | Mapping[str, Json]" if field.is_keyless else "Mapping[str, Json]"
     if field.words:
         kind = f"Literal[{', '.join(map(repr, field.words))}]"
+    elif field.item_type is Path:
+        kind = "str | Path"
     else:
-        kind = "str | Path" if is_path(field) else "float" if field.option.form == "GB" else field.item_type.__name__
+        kind = "float" if field.option.form == "GB" else field.item_type.__name__
     item = " | ".join(filter(None, (kind, field.option.python_type)))
     return f"{item} | Sequence[{item}]" if field.is_many else item
 

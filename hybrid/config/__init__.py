@@ -3,7 +3,6 @@
 from hybrid.config.groups import AUTO as AUTO
 from hybrid.config.groups import COMING_WAIT_S as COMING_WAIT_S
 from hybrid.config.groups import CPU as CPU
-from hybrid.config.groups import LOAD_S as LOAD_S
 from hybrid.config.groups import MAX_THREADS as MAX_THREADS
 from hybrid.config.groups import BackendChoice as BackendChoice
 from hybrid.config.groups import Limits as Limits
@@ -25,13 +24,9 @@ from hybrid.config.run_config import RunConfig as RunConfig
 from hybrid.config.run_config import own_frame as own_frame
 from hybrid.config.words import FLOAT32 as FLOAT32
 from hybrid.config.words import LOCAL as LOCAL
-from hybrid.config.words import AnswerForm as AnswerForm
 from hybrid.config.words import Gate as Gate
 from hybrid.config.words import ImageForm as ImageForm
-from hybrid.config.words import Missing as Missing
 from hybrid.config.words import Parse as Parse
 from hybrid.config.words import Pictures as Pictures
 from hybrid.config.words import Show as Show
-from hybrid.config.words import ToolCalling as ToolCalling
 from hybrid.config.words import ToolOutput as ToolOutput
-from hybrid.core.timing import QUEUE_S as QUEUE_S

@@ -89,13 +89,13 @@ def _line(mark: Any) -> str:
 def _from_yaml(loader: Any, node: Any, path: Path) -> Node:
     import yaml
 
-    location = f"{path}, line {node.start_mark.line + 1}"
+    location = f"{path}{_line(node.start_mark)}"
     if isinstance(node, yaml.SequenceNode):
         return Node(tuple(_from_yaml(loader, item, path) for item in node.value), location)
     if isinstance(node, yaml.MappingNode):
         nodes: dict[str, Node] = {}
         for key, value in node.value:
-            at = f"{path}, line {key.start_mark.line + 1}"
+            at = f"{path}{_line(key.start_mark)}"
             if not isinstance(key, yaml.ScalarNode):
                 raise UsageError(f"{at}: a key must be a single word")
             if key.value in nodes:

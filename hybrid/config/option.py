@@ -12,7 +12,6 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from hybrid.core.errors import UsageError
@@ -191,7 +190,7 @@ class OptionField:
     @cached_property
     def is_pairs(self) -> bool:
         """Whether the value is a mapping, written as KEY=VALUE words."""
-        return get_origin(self.type) is not None and issubclass(_class(self.type), Mapping)
+        return get_origin(self.type) is Mapping
 
     @cached_property
     def is_keyless(self) -> bool:
@@ -201,7 +200,7 @@ class OptionField:
     @cached_property
     def is_many(self) -> bool:
         """Whether the option takes several values."""
-        return _class(self.type) is tuple
+        return get_origin(self.type) is tuple
 
     @cached_property
     def is_negative(self) -> bool:
@@ -273,11 +272,6 @@ def _walk(
             yield OptionField(path, option, kinds[0], types.NoneType in get_args(hint), default, identity)
 
 
-def _class(hint: Any) -> type:
-    kind = get_origin(hint) or hint
-    return kind if isinstance(kind, type) else object
-
-
 def check_values(group: Any) -> None:
     """Raise `UsageError` if a value in a group of options is below its option's minimum or not among its words."""
     kind: type = type(group)
@@ -300,8 +294,3 @@ def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
             inner = inner.setdefault(name, {})
         inner[path[-1]] = value
     return fields
-
-
-def is_path(field: OptionField) -> bool:
-    """Return whether the values of a field are paths."""
-    return field.item_type is Path

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from hybrid.config.option import OptionField, is_path
+from hybrid.config.option import OptionField
 from hybrid.config.price import Price, parse_price
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.repetitions import REPEAT
@@ -37,7 +37,7 @@ def check_value(field: OptionField, value: object) -> Any:
         return round(check_amount(value, least) * BYTES_PER_GB)
     if field.words:
         return check_word(text, field.words)
-    if is_path(field):
+    if field.item_type is Path:
         if form == "existing file" and not Path(text).exists():
             raise ValueError(f"Path {text!r} does not exist.")
         return Path(text)
@@ -175,10 +175,8 @@ def as_written(field: OptionField, value: Any) -> Json:
     if isinstance(value, tuple):
         return [str(item) for item in value]
     if isinstance(value, Mapping):
-        texts: dict[str, Json] = dict(value)
-        return texts
-    plain: Json = str(value) if isinstance(value, Path) else value
-    return plain
+        return dict(value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
