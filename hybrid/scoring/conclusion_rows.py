@@ -25,7 +25,7 @@ from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import FRACTION, UNTESTED, Result, contrasted
 from hybrid.scoring.score import Scored, answered
 from hybrid.scoring.sections import results
-from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
+from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, RIGHT_A, SILENT, SPOKEN
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those that `conclusion_review.py` reads come last.
@@ -120,7 +120,7 @@ class AnswerSplit:
     answered. If only some repetitions answered a question, the others count as unanswered; `mixed_repetitions` says
     whether there is such a question, and `both_in_every` whether `both` leaves it out (`Overlap.with_answers`).
     `some_both` says whether both answered some questions, although perhaps no whole group of questions that the metric
-    counts.
+    counts. `questions` is the number of single questions that both answered; a metric of groups counts fewer units.
     """
 
     answering: Result
@@ -131,6 +131,7 @@ class AnswerSplit:
     mixed_repetitions: bool = False
     both_in_every: bool = False
     some_both: bool = False
+    questions: int | None = None
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
@@ -262,7 +263,8 @@ class HeadlinePair:
             if split.mixed_repetitions:
                 without = " at least once, without their unanswered repetitions,"
                 without = " in every repetition" if split.both_in_every else without
-            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {_difference(split.both)}"
+            covered = count_units(split.both.n or 0, split.questions)
+            words = f"on the {covered} that both answered{without} {_difference(split.both)}"
             part = f"{_difference(split.better)} of the whole"
             if _sign(split.both) * _sign(split.better) < 0:
                 words += f", but {part}, {self._explain_two_signs()}"
@@ -337,12 +339,14 @@ def shown(row: Result) -> State:
 
 
 def measure(metrics: Sequence[Metric]) -> str:
-    """Return a metric in words; a mean over tasks says so: `accuracy (mean of 3 tasks)`."""
+    """Return a metric in words; a mean over tasks or other parts says so: `accuracy (mean of 3 tasks)`."""
     metric = metrics[0]
     if metric.combine != "mean_of_ratios":
         return metric.name
     name, tasks = metric.name.removesuffix("_macro"), _number_of_tasks(metric)
-    return f"{name} (mean of {tasks} tasks)" if tasks > 1 else name
+    # ActiView's average is over ways of asking, not over tasks.
+    parts = "tasks" if name != metric.name else "parts"
+    return f"{name} (mean of {tasks} {parts})" if tasks > 1 else name
 
 
 def _number_of_tasks(metric: Metric) -> int:
@@ -394,6 +398,11 @@ def format_value(value: float | None) -> str:
 def are_counts(values: Sequence[float | None], right: Sequence[int], n: int) -> bool:
     """Return whether each value of a metric equals the number of right answers divided by the number of questions."""
     return all(value is not None and abs(value * n - k) < 1e-6 for value, k in zip(values, right, strict=True))
+
+
+def count_units(units: int, questions: int | None) -> str:
+    """Return the number of units that a value of a metric covers: questions, or groups of several questions."""
+    return how_many(units) if questions in (None, units) else f"{how_many(units, 'group')} of questions"
 
 
 def unit_of(row: Result) -> str:
@@ -508,6 +517,7 @@ class ConclusionRows:
             mixed_repetitions=mixed,
             both_in_every=in_every,
             some_both=some,
+            questions=rows[RIGHT_A, BOTH].n if (RIGHT_A, BOTH) in rows else None,
         )
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
@@ -582,6 +592,13 @@ class ConclusionRows:
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
+
+    def unscored_tasks(self, a: Scored, b: Scored) -> list[str]:
+        """Return the tasks of which no answer is right or wrong, so that they have no difference of accuracies."""
+        shared = self.found.overlap(a, b)
+        scored = set(shared.task[shared.kept].astype(str))
+        names = [name for name in dict.fromkeys(shared.task[shared.present].astype(str)) if name not in scored]
+        return [] if self.found.options.by is not None else [clipped(name, NAME_WIDTH) for name in names]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
         """Return whether a task's difference does not depend on unanswered questions.
