@@ -93,8 +93,8 @@ NO_EDGE_KURTOSIS: Final = 5.5
 # 0.43 in 209 photographs.
 BAND: Final = 0.08
 # Limits of the largest step between which a confidence above chance grows from nothing to all of it. The step is at
-# most 0.19 in squares of noise blurred by a sixtieth of the short side or more, and at least 0.47 in 120 generated
-# questions on depth and reflectance and in 62 photographs.
+# most 0.19 in squares of noise blurred by a sixtieth of the short side or more. It is at least 0.47 in 120 generated
+# questions on depth and reflectance, and at least 0.44 in all but one (0.39) of 62 photographs without their marks.
 EDGE: Final = (0.2, 0.43)
 # An image is a gradient in bands if its largest step is at most `BANDED` and its `monotonicity`, at a short side of
 # `MONOTONICITY_PX`, at least `MONOTONE`. The monotonicity is at most 0.35 in 209 photographs, 0.79 if a disc with a
