@@ -488,12 +488,12 @@ def _specialists_words(
         # A metric over units of several questions, such as pairs, has fewer units than questions.
         left = silent.get("right b", row).n or 0
         compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
-        compared += "" if unit else _over_units(pair.rows[0].n or 0, pair.n)
+        compared += "" if unit else _over_units(pair.rows[0].n or pair.n, pair.n)
         asked = f"{how_many(pair.n + left)}{' in at least one repetition' if repeated else ''}"
         mixed = repeated and pair.split is not None and pair.split.mixed_repetitions
         these = "these, unanswered repetitions included" if mixed else "these"
         answers = f"{who} answer {pair.n} of {asked}; on {these}, {compared}"
-        rest = f"{count_of(row)} right" if unit else f"{format_value(row.value)}{_over_units(row.n or 0, left)}"
+        rest = f"{count_of(row)} right" if unit else f"{format_value(row.value)}{_over_units(row.n or left, left)}"
         others = "question" if left == 1 else how_many(left)
         return answers, f". On the other {others}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""
