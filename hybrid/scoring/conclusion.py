@@ -25,6 +25,7 @@ from hybrid.scoring.conclusion_rows import ConclusionRows, count_of
 from hybrid.scoring.conclusion_tasks import losses_sentence, task_sentence
 from hybrid.scoring.conclusion_words import (
     CI,
+    count_units,
     ends_of,
     format_value,
     listed,
@@ -478,19 +479,27 @@ def _specialists_words(
         own, other = map(str, pair.right)
     if silent:
         row = silent["right b" if unit else "value b"]
+        # A metric over units of several questions, such as pairs, has fewer units than questions.
+        left = silent.get("right b", row).n or 0
         compared = f"both {verb} {own}{unit}" if own == other else f"they {verb} {own}{unit}, {whom} {other}"
-        asked = f"{how_many(pair.n + (row.n or 0))}{' in at least one repetition' if repeated else ''}"
+        compared += "" if unit else _over_units(pair.rows[0].n or pair.n, pair.n)
+        asked = f"{how_many(pair.n + left)}{' in at least one repetition' if repeated else ''}"
         mixed = repeated and pair.split is not None and pair.split.mixed_repetitions
         these = "these, unanswered repetitions included" if mixed else "these"
         answers = f"{who} answer {pair.n} of {asked}; on {these}, {compared}"
-        rest = f"{count_of(row)} right" if unit else format_value(row.value)
-        others = "question" if row.n == 1 else how_many(row.n or 0)
+        rest = f"{count_of(row)} right" if unit else f"{format_value(row.value)}{_over_units(row.n or left, left)}"
+        others = "question" if left == 1 else how_many(left)
         return answers, f". On the other {others}: {whom} {rest}"
     of_all = f" of {pair.n}" if unit else ""
     # In the other cases, the sentence names the hybrid solver together with the size of its lead.
     next_to = f", {whom} {other}" if pair.state == "open" or pair.claim == "rule" else ""
     opening = f"{who} {coverage}; over all, they" if coverage else who
     return f"{opening} {verb} {own}{of_all}{unit}{next_to}", ""
+
+
+def _over_units(units: int, questions: int) -> str:
+    """Return the number of units that a value covers; empty if each question is a unit."""
+    return "" if units == questions else f" over {count_units(units, questions)}"
 
 
 def _of_pair(cases_by_claim: Mapping[Claim, Case], pair: HeadlinePair, answers: str = "", **fields: object) -> Sentence:

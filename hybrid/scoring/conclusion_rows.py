@@ -12,16 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from hybrid.display.terminal import clipped
 from hybrid.scoring.attempt_facts import asks_of
 from hybrid.scoring.compare import Comparison, SolverPair
-from hybrid.scoring.conclusion_words import short_name
+from hybrid.scoring.conclusion_words import NAME_WIDTH, short_name
 from hybrid.scoring.groups import ComparisonGroup
 from hybrid.scoring.headline_pair import AnswerSplit, HeadlinePair, hangs_on_rule, is_uneven, shown
 from hybrid.scoring.overlap import Overlap
 from hybrid.scoring.result import Result, contrasted
 from hybrid.scoring.score import Scored, answered
 from hybrid.scoring.sections import results
-from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, SILENT, SPOKEN
+from hybrid.scoring.sections.answered import ANSWERING, BETTER, BOTH, RIGHT_A, SILENT, SPOKEN
 from hybrid.scoring.tally import OTHER
 
 # The sections that a conclusion reads; those that `conclusion_review.py` reads come last.
@@ -128,6 +129,7 @@ class ConclusionRows:
             mixed_repetitions=mixed,
             both_in_every=in_every,
             some_both=some,
+            questions=rows[RIGHT_A, BOTH].n if (RIGHT_A, BOTH) in rows else None,
         )
 
     def _other_rule(self, pair: HeadlinePair, shared: Overlap) -> Result | None:
@@ -202,6 +204,13 @@ class ConclusionRows:
         names = (a.solver, b.solver)
         rows = [row for row in self.between("differences", names) if row.group and row.quantity == "difference"]
         return [row for row in rows if row.low is not None]
+
+    def unscored_tasks(self, a: Scored, b: Scored) -> list[str]:
+        """Return the tasks of which no answer is right or wrong, so that they have no difference of accuracies."""
+        shared = self.found.overlap(a, b)
+        scored = set(shared.task[shared.kept].astype(str))
+        names = [name for name in dict.fromkeys(shared.task[shared.present].astype(str)) if name not in scored]
+        return [] if self.found.options.by is not None else [clipped(name, NAME_WIDTH) for name in names]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
         """Return whether a task's difference does not depend on unanswered questions.

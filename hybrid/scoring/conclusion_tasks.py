@@ -22,6 +22,11 @@ TASKS_SHOWN = case(
 )
 TASKS_NONE = case("tasks.none", "no task differs significantly", "{rest}.")
 TASKS_UNTESTED = case("tasks.untested", "part of the two above: tasks without an interval", "not tested: {tasks}")
+TASKS_UNSCORED = case(
+    "tasks.unscored",
+    "part of the two above: tasks whose answers are neither right nor wrong, such as scanpaths",
+    "not compared, as neither right nor wrong: {tasks}",
+)
 TASKS_REST = case(
     "tasks.rest",
     "part of the two above: no task is significantly worse",
@@ -43,17 +48,16 @@ def task_sentence(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Sent
     others = [row for row in significant if row not in answers]
     total = rows.pair(group.alone, group.hybrid).n
     parts = _different(answers, others, total)
-    untested = _untested(rows, group.alone, group.hybrid)
+    missing = _missing(rows, group.alone, group.hybrid)
     worse = significant_with_sign(answers, -1)
     # A task that the sentence lists already cannot be the largest loss among the other tasks.
     left = [row for row in tested if row not in others and row not in worse]
-    rest = _rest(rows, left, total, named=bool(untested or others)) if left else ""
-    if untested:
-        rest = "; ".join(filter(None, [TASKS_UNTESTED.fill(tasks=listed(untested)), rest]))
+    rest = _rest(rows, left, total, named=bool(missing or others)) if left else ""
+    rest = "; ".join(filter(None, [*missing, rest]))
     if not parts:
         yield say(TASKS_NONE, rest=rest[0].upper() + rest[1:])
         return
-    tail = [rest] if rest and (untested or not worse) else []
+    tail = [rest] if rest and (missing or not worse) else []
     yield say(TASKS_SHOWN, tasks=len(tested), by=_by(rows), parts="; ".join([*parts, *tail]))
 
 
@@ -77,6 +81,12 @@ def _rest(rows: ConclusionRows, left: Sequence[Result], total: int, *, named: bo
         sizes=sizes[0] if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}",
         largest=f"; largest loss: {_name(least, total)}" if (least.value or 0.0) < 0 else "",
     )
+
+
+def _missing(rows: ConclusionRows, alone: Scored, hybrid: Scored) -> list[str]:
+    """Return the clauses about tasks that were not tested: without an interval, or without right and wrong answers."""
+    clauses = {TASKS_UNTESTED: _untested(rows, alone, hybrid), TASKS_UNSCORED: rows.unscored_tasks(alone, hybrid)}
+    return [clause.fill(tasks=listed(tasks)) for clause, tasks in clauses.items() if tasks]
 
 
 def _untested(rows: ConclusionRows, alone: Scored, hybrid: Scored) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from hybrid.benchmarks.base import UnansweredRule
 from hybrid.core.types import Metric
-from hybrid.display.terminal import clipped
+from hybrid.display.terminal import clipped, how_many
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 
@@ -23,12 +23,14 @@ CI = "95% CI"
 
 
 def measure(metrics: Sequence[Metric]) -> str:
-    """Return a metric in words; a mean over tasks says so: `accuracy (mean of 3 tasks)`."""
+    """Return a metric in words; a mean over tasks or other parts says so: `accuracy (mean of 3 tasks)`."""
     metric = metrics[0]
     if metric.combine != "mean_of_ratios":
         return metric.name
     name, tasks = metric.name.removesuffix("_macro"), number_of_tasks(metric)
-    return f"{name} (mean of {tasks} tasks)" if tasks > 1 else name
+    # ActiView's average is over ways of asking, not over tasks.
+    parts = "tasks" if name != metric.name else "parts"
+    return f"{name} (mean of {tasks} {parts})" if tasks > 1 else name
 
 
 def number_of_tasks(metric: Metric) -> int:
@@ -70,6 +72,11 @@ def mean_count(count: float, whole: float = math.inf) -> str:
 def format_value(value: float | None) -> str:
     """Return a metric's value with three decimals, or `no value` for None."""
     return "no value" if value is None else f"{value:.3f}"
+
+
+def count_units(units: int, questions: int | None) -> str:
+    """Return the number of units that a value of a metric covers: questions, or groups of several questions."""
+    return how_many(units) if questions in (None, units) else f"{how_many(units, 'group')} of questions"
 
 
 def unit_of(row: Result) -> str:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from hybrid.core.types import Metric
-from hybrid.display.terminal import clipped, how_many
+from hybrid.display.terminal import clipped
 from hybrid.scoring.conclusion_cases import Case, case
 from hybrid.scoring.conclusion_words import (
     CI,
     COUNTS,
     NAME_WIDTH,
+    count_units,
     ends_of,
     mean_count,
     number_of_tasks,
@@ -112,7 +113,7 @@ class AnswerSplit:
     answered. If only some repetitions answered a question, the others count as unanswered; `mixed_repetitions` says
     whether there is such a question, and `both_in_every` whether `both` leaves it out (`Overlap.with_answers`).
     `some_both` says whether both answered some questions, although perhaps no whole group of questions that the metric
-    counts.
+    counts. `questions` is the number of single questions that both answered; a metric of groups counts fewer units.
     """
 
     answering: Result
@@ -123,6 +124,7 @@ class AnswerSplit:
     mixed_repetitions: bool = False
     both_in_every: bool = False
     some_both: bool = False
+    questions: int | None = None
 
     def matters(self, state: State) -> bool:
         """Return whether the parts lead to another conclusion than the full difference, which has this `state`.
@@ -254,7 +256,8 @@ class HeadlinePair:
             if split.mixed_repetitions:
                 without = " at least once, without their unanswered repetitions,"
                 without = " in every repetition" if split.both_in_every else without
-            words = f"on the {how_many(split.both.n or 0)} that both answered{without} {difference_of(split.both)}"
+            covered = count_units(split.both.n or 0, split.questions)
+            words = f"on the {covered} that both answered{without} {difference_of(split.both)}"
             part = f"{difference_of(split.better)} of the whole"
             if _sign(split.both) * _sign(split.better) < 0:
                 words += f", but {part}, {self._explain_two_signs()}"

@@ -214,8 +214,9 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
 
     The difference follows from the spread of the solvers' difference and its degrees of freedom, and so from the
     metric's own weights. For shares, the share of differing clusters is assumed to be that of `a` and `b`, or as high
-    as a difference of that size requires. For few single questions the exact test must find the difference too, which
-    is impossible below 6 questions. For very unequal tasks, answers are simulated. `python -m bench.sentences --power`
+    as a difference of that size requires, if single questions differ as much as those of `a` and `b` typically do. For
+    few single questions the exact test must find the difference too, which is impossible below 6 questions. For very
+    unequal tasks, answers are simulated. `python -m bench.sentences --power`
     measures how often such a difference is found. Raises `DataError` as `contrast` does.
     """
     rows = paired_rows(a, b)
@@ -231,10 +232,13 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
         # Round up, so that many pairs of solvers over the same questions share the simulations.
         share = math.ceil(share / COARSE) * COARSE
         return _least(lambda size: _finds(design, size, max(share, size), power, level), COARSE / 5)
-    differing = min(1.0, variance / paired.unit + paired.scatter.value**2)
+    # Units of one question's typical difference: 1 for right and wrong answers, less for scores such as similarities.
+    typical = _typical_difference(*rows)
+    differing = min(1.0, (variance / paired.unit + paired.scatter.value**2) / typical**2)
     test = paired.scatter.least[1]
 
     def finds(size: float) -> bool:
+        size /= typical
         share = max(differing, size)
         if size < quantiles * math.sqrt(paired.unit * (share - size**2)):
             return False
@@ -243,7 +247,17 @@ def detectable(a: Metric, b: Metric, power: float = 0.8, level: float = 0.05) ->
             test == SKEWED_T or exact_power(size, share, paired.clusters, conditional=conditional, level=level) >= power
         )
 
-    return _least(finds, 1e-3)
+    return _least(finds, 1e-3, typical)
+
+
+def _typical_difference(a: Rows, b: Rows) -> float:
+    """Return the mean square of single questions' differences divided by their mean size; 1 for groups of questions."""
+    asked = a.denominator > 0
+    if (a.denominator[asked] != 1).any():
+        return 1.0
+    differences = np.abs(b.numerator - a.numerator)[asked]
+    total = float(differences.sum())
+    return min(1.0, float((differences**2).sum()) / total) if total > 0 else 1.0
 
 
 def measured_design(a: Metric, b: Metric) -> tuple[Design, float]:

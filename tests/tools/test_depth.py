@@ -184,6 +184,16 @@ def test_a_picture_of_flat_areas_decides_nothing(areas: str):
     assert evidence.confidence == 0.5
 
 
+@pytest.mark.parametrize(("square", "blur", "size"), [(20, 4, (160, 160)), (40, 4, (160, 200)), (40, 8, (240, 320))])
+def test_soft_blobs_without_an_edge_decide_nothing(square: int, blur: int, size: tuple[int, int]):
+    levels = np.random.default_rng(1).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    squares = levels.repeat(square, 0).repeat(square, 1)[: size[0], : size[1]]
+    points = tuple(PointArg(x=60, y=y, label=n) for n, y in zip("AB", (40, 130), strict=True))
+    blurred = np.asarray(cv2.GaussianBlur(squares, (0, 0), blur), np.uint8)
+    (evidence,) = DepthCues().run([Request((blurred,), DepthArgs(points=points))])
+    assert (evidence.data["nearer_index"], evidence.confidence) == (None, 0.5)
+
+
 # Learned
 
 

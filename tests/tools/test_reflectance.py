@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given
@@ -67,6 +68,15 @@ def test_a_picture_of_one_hue_leaves_it_undecided() -> None:
     assert "one hue, flat" in output.text
     # With coloured paints in the picture, the tool can compare the two points.
     assert ask(painted([GREY, BLUE, RED], [1.0, 0.8, 0.6]), places).data["probability_0_1"] is not None
+
+
+@pytest.mark.parametrize(("square", "blur", "size"), [(20, 4, (160, 160)), (40, 4, (160, 200)), (40, 8, (240, 320))])
+def test_soft_blobs_without_an_edge_may_be_light(square: int, blur: int, size: tuple[int, int]) -> None:
+    levels = np.random.default_rng(1).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    squares = levels.repeat(square, 0).repeat(square, 1)[: size[0], : size[1]]
+    output = ask(np.asarray(cv2.GaussianBlur(squares, (0, 0), blur), np.uint8), two((60, 40), (100, 130)))
+    assert (output.data["darker_index"], output.data["same"], output.confidence) == (None, False, 0.3)
+    assert "soft blobs" in output.text
 
 
 @given(st.floats(-5, 5), st.floats(-5, 5))

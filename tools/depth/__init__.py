@@ -29,7 +29,7 @@ from hybrid.tool.rules import OneCall, drawn_labels, letter
 from tools._shared.args import PointArg, Spot, point_markers, read_points
 from tools._shared.batches import shape
 from tools._shared.finding_text import Lines
-from tools._shared.picture_content import shows_something, support_by_patches, support_by_size
+from tools._shared.picture_content import shows_something, support_by_edges, support_by_patches, support_by_size
 from tools._shared.reading import unmarked
 from tools._shared.wording import wording_of
 from tools.depth.checks import CHECKS
@@ -175,8 +175,9 @@ class DepthCues(WeightFree[DepthArgs]):
         maps = measure(image)
         cues = [maps.at(spot.x, spot.y, size) for spot in spots]
         scores = [score_of(values) for values in cues]
-        # Weight, 0..1, of the cues: 0 if the image shows nothing, or consists of flat patches, which have no shading.
-        shading = support_by_patches(image) if shows_something(image) else 0.0
+        # Weight, 0..1, of the cues: 0 if the image shows nothing, consists of flat patches, which have no shading, or
+        # of soft blobs without an edge.
+        shading = support_by_patches(image) * support_by_edges(image) if shows_something(image) else 0.0
         ranking = UNSEEN
         if shading > 0:
             ranking = scale_confidence(rank_by_cues(scores, spots, size[0]), support_by_size(image) * shading)

@@ -36,7 +36,7 @@ from tools._shared.diffusers_parts import load_parts
 from tools._shared.finding_text import Lines
 from tools._shared.known_answers import expects, point_args
 from tools._shared.overlay import PALETTE, overlay
-from tools._shared.picture_content import is_patchwork, shows_something, support_by_size
+from tools._shared.picture_content import is_patchwork, shows_something, support_by_edges, support_by_size
 from tools._shared.reading import check_size, shrink, unmarked, window_median
 from tools._shared.wording import wording_of
 from tools.reflectance.cues import (
@@ -249,8 +249,11 @@ def evidence_of(
     verdict: ReflectanceVerdict | None,
     values: Albedo,
     basis: str,
+    support: float = 1.0,
 ) -> Evidence:
     """Build the tool output for a verdict on two spots, with a map (h, w) in 0..1; without a verdict, say why.
+
+    `support`, 0..1, is the share of the confidence above chance that the image's edges support.
 
     Returns:
         Evidence with `ReflectanceData` and an overlay. The confidence is the probability that the verdict is right.
@@ -259,7 +262,7 @@ def evidence_of(
     levels: Sequence[float | None] = (None,) * len(spots)
     certainty, index, chances = 0.3, None, None
     if verdict is not None:
-        share = min(spot.confidence for spot in spots) * support_by_size(request.images[0])
+        share = min(spot.confidence for spot in spots) * support_by_size(request.images[0]) * support
         certainty = 1 / 3 + max(0.0, verdict.confidence - 1 / 3) * share
         index, levels = {"first": 0, "second": 1}.get(verdict.choice), verdict.levels
         chances = {"first_darker": verdict.first, "second_darker": verdict.second, "same": verdict.same}
@@ -284,7 +287,8 @@ def describe(spots: Sequence[Spot], verdict: ReflectanceVerdict | None, certaint
     if verdict is None and len(spots) < 2:
         return f"Image 1: {len(spots)} point(s) given or marked; two are needed, so nothing is compared."
     if verdict is None:
-        return "Image 1: undecided: the points lie at one place, or the picture shows one hue, flat patches or noise."
+        shown = "one hue, flat patches, soft blobs or noise"
+        return f"Image 1: undecided: the points lie at one place, or the picture shows {shown}."
     if verdict.choice == "same":
         head = f"Image 1: the surfaces at {names[0]} and {names[1]} are about equally dark, confidence {certainty:.2f}."
     else:
@@ -307,16 +311,17 @@ class PaintCues(WeightFree[ReflectanceArgs]):
         """Compare the points of a request. Raises `ToolError` for a point outside the image."""
         spots, cleaned = spots_of(request), clean_image(request)
         parts = segment(cleaned)
-        verdict = None
+        verdict, edges = None, support_by_edges(cleaned)
         # If everything has one hue, any two places seem to have the same paint. Flat patches show no light, so a
-        # difference in brightness may come from the paint or from the light.
-        if can_compare(spots, cleaned) and colour_spread(parts) >= COLOURFUL and not is_patchwork(cleaned):
+        # difference in brightness may come from the paint or from the light; so may one without an edge.
+        is_lit = edges > 0 and not is_patchwork(cleaned)
+        if is_lit and can_compare(spots, cleaned) and colour_spread(parts) >= COLOURFUL:
             scale = cleaned.shape[1] / request.images[0].shape[1], cleaned.shape[0] / request.images[0].shape[0]
             first, second = (parts.at(spot.x * scale[0], spot.y * scale[1]) for spot in spots)
             levels = log_reflectance(parts, np.array([first, second]), DARKER_WEIGHTS)
             verdict = judge(compare(parts, first, second), (float(levels[0]), float(levels[1])))
         basis = "hue without brightness shows which places share a paint; how bright they get shows how dark it is"
-        return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis)
+        return evidence_of(request, spots, verdict, reflectance_map(parts, DARKER_WEIGHTS), basis, edges)
 
 
 # The spots to compare, the image without marks, and the seed of the network's initial noise.

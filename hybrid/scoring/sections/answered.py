@@ -16,7 +16,7 @@ values: -1 to 1
 - difference from answering = the rest of the difference, from questions that a or b left unanswered. [source: ours;
   docs/statistics.md; paired by question, resampled by cluster]
 - value <a|b> (0 to 1) = the headline metric over the questions of the row
-- right <a|b> (0 to n, in questions) = right answers
+- right <a|b> (0 to n, in questions) = right answers to the questions of the headline metric
 - unanswered <a|b> (0 to n, in questions) = questions of the headline metric that the solver left unanswered in at
   least one repetition
 
@@ -49,6 +49,7 @@ from hybrid.scoring.score import answered
 
 NAME = "answered"
 SPOKEN, SILENT, BOTH = "the specialists answer", "they give no answer", "both answer"
+RIGHT_A = "right a"
 BETTER, ANSWERING = "difference from better answers", "difference from answering"
 
 
@@ -103,9 +104,10 @@ def _rows_of(part: Overlap, group: str, *, tested: bool, metric: str) -> Iterato
         yield contrasted(row, a, b, part.untested(metrics))[0]
         yield replace(row, quantity="value a", value=a.value)
     yield replace(row, quantity="value b", value=b.value)
+    counted = part.counted
     for side, right in zip("ab", part.right, strict=True) if part.kept.any() else ():
-        ids = tuple(part.ids[part.kept & (right == 1)])
-        count_row = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=part.n, none="", ids=ids)
+        ids = tuple(part.ids[counted & part.kept & (right == 1)])
+        count_row = replace(row, quantity=f"right {side}", unit=QUESTIONS, n=int(counted.sum()), none="", ids=ids)
         yield replace(count_row, value=float(len(ids)))
 
 

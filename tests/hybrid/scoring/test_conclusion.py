@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hybrid.core.types import Cell, Fault, Kind, Metric, Outcome, Question, Reply, Usage
+from bench._runs import write_run as write_attempts
+from hybrid.core.types import Attempt, Cell, Exchange, Fault, Kind, Metric, Outcome, Prompt, Question, Reply, Usage
 from hybrid.display.terminal import clipped
 from hybrid.log.folder import RunFolder
 from hybrid.plugins.registry import load
@@ -24,7 +25,7 @@ from hybrid.scoring.rendering import tables_of
 from hybrid.scoring.reports import compare_paths
 from hybrid.scoring.score import Counted, Scored, metrics_of
 from hybrid.scoring.sections import results
-from tests.hybrid.scoring.solvers import by_task, ids, letters, on_mvp, solver
+from tests.hybrid.scoring.solvers import by_task, ids, letters, on_mvp, question, solver
 from tests.synthetic_runs import answering
 
 PAIR = ("mllm", "controller")
@@ -112,6 +113,7 @@ BY_HAND = {
     *["gain.uneven", "specialists.uneven", "specialists.others"],
     *["solvers.no_interval", "solvers.no_value"],
     *["content.units", "content.apart", "content.waiting", "tasks.shown", "tasks.none", "tasks.rest", "tasks.untested"],
+    "tasks.unscored",
     *(
         f"limits.{reason}"
         for reason in [
@@ -395,6 +397,80 @@ def test_unanswered_questions_are_counted_where_the_metric_counts(synthetic_runs
     comparison = compare(compare_paths([run.path]).solvers)
     assert not ConclusionRows(comparison).between("answered", PAIR)
     assert "unanswered" not in conclusion(comparison)[-1].text
+
+
+def test_specialists_are_counted_in_questions_of_the_metric(synthetic_runs: Any, tmp_path: Path) -> None:
+    """MVP-Bench's mAcc counts pairs, of yes/no questions only; counts of one sentence are of the same questions."""
+    yes_no = list(synthetic_runs.QUESTIONS_OF["mvp_bench"](20))
+    groups = {"level": "low", "image": "both", "pair": "0", "question": "x"}
+    asked = {"task": "single", "kind": Kind.CHOICE, "choices": ("one", "other"), "target": "A", "groups": groups}
+    single = [replace(question, id=f"1000{question.id}", **asked) for question in yes_no]
+
+    def answer(question: Question) -> Reply:
+        return Reply(f"Answer: {question.target}")
+
+    def some(question: Question) -> Reply:
+        pair = int(question.groups["pair"])
+        if question.task == "yes_no" and pair >= 15:
+            return Reply("", Outcome.ABSTAINED)
+        is_wrong = question.task == "yes_no" and pair < 3 and question.groups["image"] == "manipulated"
+        return Reply("Answer: yes") if is_wrong else answer(question)
+
+    run = synthetic_runs.write_run(
+        tmp_path / "run", "mvp_bench", [*yes_no, *single], {"controller": answer, "mllm": some, "specialist": some}
+    )
+    text = {
+        sentence.id.partition(".")[0]: sentence.text
+        for sentence in conclusion(compare(compare_paths([run.path]).solvers))
+    }
+    assert text["specialists"].startswith(
+        "The specialists alone answer 60 of 80 questions; on these, they score 0.800, with tools 1.000 over 15 groups "
+        "of questions: "
+    )
+    assert "On the other 20 questions: with tools 1.000 over 5 groups of questions" in text["specialists"]
+    assert "on the 15 groups of questions that both answered" in text["gain"]
+
+
+def test_scanpaths_are_not_counted_among_questions_with_right_answers(tmp_path: Path) -> None:
+    """HVSBench's overall accuracy leaves out scanpaths, so they are not among the questions of any count."""
+    path = {"x": [0.2, 0.5, 0.8], "y": [0.3, 0.5, 0.7], "t_ms": [200.0, 250.0, 300.0]}
+    target = {"paths": [path], "other": None, "screen": [512, 320], "crop": 6, "crop_truth": False}
+    scanpaths = [
+        question(f"Q9_{n}", "Q9", kind=Kind.SCANPATH, choices=(), target=target, groups={"field": "free_viewing"})
+        for n in range(20)
+    ]
+    choices = [
+        question(f"{task}_{n}", task, target="A", groups={"field": "prioritizing"})
+        for task in ("Q6", "Q7")
+        for n in range(20)
+    ]
+
+    def reply(asked: Question, letter: str) -> Reply:
+        lists = "X = [0.2, 0.5, 0.8]\nY = [0.3, 0.5, 0.7]\nT = [200, 250, 300]"
+        return Reply(lists if asked.kind is Kind.SCANPATH else f"Answer: {letter}")
+
+    def attempts(letter: str, answered: int) -> list[Attempt]:
+        return [
+            attempt(asked, reply(asked, letter) if n % 20 < answered else Reply("", Outcome.ABSTAINED))
+            for n, asked in enumerate([*scanpaths, *choices])
+        ]
+
+    solvers = {"mllm": attempts("A", 20), "controller": attempts("A", 20), "specialist": attempts("B", 15)}
+    run = write_attempts(tmp_path / "run", [*scanpaths, *choices], solvers, {"benchmark": "hvsbench"})
+    text = {
+        sentence.id.partition(".")[0]: sentence.text
+        for sentence in conclusion(compare(compare_paths([run.path]).solvers))
+    }
+    assert text["specialists"].startswith(
+        "The specialists alone answer 30 of 40 questions; on these, they get 0 right, with tools 30"
+    )
+    assert "On the other 10 questions: with tools 10 right" in text["specialists"]
+    assert "neither right nor wrong: Q9" in text["tasks"]
+
+
+def attempt(asked: Question, reply: Reply) -> Attempt:
+    prompt = Prompt((asked.text,), asked.kind, asked.choices, route=asked.task)
+    return Attempt(asked.id, (Exchange(prompt, reply),), 0.1)
 
 
 def test_the_parts_of_other_questions_are_not_told(synthetic_runs: Any, tmp_path: Path) -> None:

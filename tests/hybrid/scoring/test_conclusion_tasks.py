@@ -29,6 +29,7 @@ class TaskRows:
     rows: Sequence[Result]
     by_answering: Collection[str] = ()
     by: str | None = None
+    unscored: Sequence[str] = ()
 
     @property
     def found(self) -> Any:
@@ -42,6 +43,10 @@ class TaskRows:
     def between(self, section: str, names: tuple[str, str]) -> list[Result]:
         assert (section, names) == ("differences", ("alone", "tools"))
         return list(self.rows)
+
+    def unscored_tasks(self, a: Any, b: Any) -> list[str]:
+        assert (a, b) == (ALONE, TOOLS)
+        return list(self.unscored)
 
     def is_of_answers(self, a: Any, b: Any, row: Result) -> bool:
         assert a == ALONE
@@ -97,6 +102,17 @@ LOSS = "; largest loss: Jigsaw (-5 points, -15 to +5; 60 of 200 questions)"
                 (
                     "Not tested: Depth (-100 points, 1 question); no other single task is shown to be worse (40 to 60 "
                     f"questions each{LOSS})."
+                ),
+            ],
+        ),
+        # Tasks whose answers are neither right nor wrong are named, as their losses are not in the sentence.
+        (
+            TaskRows([BETTER, COUNTING], unscored=["Q9", "Q12"]),
+            [
+                "tasks.shown",
+                (
+                    "After adjustment (Holm) over 2 tasks: better on Relation (+40 points, 30 to 50); not compared, as "
+                    "neither right nor wrong: Q9, Q12; no other single task is shown to be worse (40 questions each)."
                 ),
             ],
         ),

@@ -152,8 +152,8 @@ def test_parts_of_groups_that_were_answered_in_part_are_not_explained_by_tasks()
     pair = rows.pair(comparison.named("a"), comparison.named("b"))
     assert pair.claim == "split"
     assert str(pair.fields()["split"]).startswith(
-        "; on the 40 questions that both answered +15 points (95% CI 3 to 31), but -18 points (95% CI -27 to -6) of "
-        "the whole, which includes groups of questions that were answered in part; "
+        "; on the 40 groups of questions that both answered +15 points (95% CI 3 to 31), but -18 points "
+        "(95% CI -27 to -6) of the whole, which includes groups of questions that were answered in part; "
     )
 
 
@@ -267,6 +267,8 @@ def test_a_number_reads_as_0_only_if_it_is(value: float, unit: str, words: str, 
         ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy (mean of 2 tasks)"),
         # A task in which no question counts is not one of the tasks of the mean.
         ("accuracy_macro", "mean_of_ratios", {"Jigsaw": 1.0, "Counting": 0.0}, "accuracy"),
+        # ActiView's average over its ways of asking.
+        ("model_avg", "mean_of_ratios", {"zoom": 1.0, "shift_R": 1.0}, "model_avg (mean of 2 parts)"),
         ("accuracy_macro", "ratio", {"Jigsaw": 1.0, "Counting": 1.0}, "accuracy_macro"),
     ],
 )
@@ -367,7 +369,7 @@ def test_the_counts_of_unanswered_questions_explain_the_part_from_answering() ->
     ("a", "words"),
     [
         ("arrr" * 40, "; no whole group of questions that circular.single counts was answered by both; "),
-        ("rrrr" * 20 + "rarr" * 20, "; on the 20 questions that both answered "),
+        ("rrrr" * 20 + "rarr" * 20, "; on the 20 groups of questions that both answered "),
     ],
 )
 def test_a_group_of_questions_may_be_answered_in_part(a: str, words: str) -> None:

@@ -22,6 +22,7 @@ from tools._shared.picture_content import (
     repeats,
     shows_something,
     structure,
+    support_by_edges,
     support_by_patches,
     support_by_size,
 )
@@ -340,6 +341,14 @@ def test_a_small_picture_supports_less_of_a_confidence() -> None:
 def test_flat_patches_support_no_confidence_and_a_lit_scene_all_of_it() -> None:
     assert support_by_patches(bytes_of(squares(60, 240, 320, 0))) == 0
     assert support_by_patches(bytes_of(draw_lit_things(240, 0))) == 1
+
+
+def test_soft_blobs_support_no_confidence_and_a_lit_scene_all_of_it() -> None:
+    soft = cv2.GaussianBlur(squares(20, 160, 160, 1), (0, 0), 4)
+    assert shows_something(bytes_of(np.asarray(soft, np.float32)))
+    assert support_by_edges(bytes_of(np.asarray(soft, np.float32))) == 0
+    assert 0 < support_by_edges(bytes_of(np.asarray(cv2.GaussianBlur(squares(20, 160, 160, 1), (0, 0), 2)))) < 1
+    assert support_by_edges(bytes_of(draw_lit_things(240, 0))) == 1
 
 
 def draw_pattern(kind: str, height: int, width: int) -> Picture:
