@@ -18,7 +18,8 @@ def both(command: Command, *words: object) -> tuple[str, str]:
     wide, narrow = (command(*words, "--tables", shape) for shape in ("wide", "narrow"))
     assert wide.code == narrow.code, narrow.err
     for line in narrow.out.splitlines():
-        assert display_width(line) <= NARROW, line
+        # The path of a test's folder cannot be wrapped.
+        assert display_width(line) <= NARROW or len(line.split()) <= 2, line
     return wide.out, narrow.out
 
 
