@@ -55,7 +55,10 @@ def limit_processes(patch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def _kill_late(process: Any) -> Iterator[threading.Event]:
-    """Kill the process if the block takes longer than `END_S`; yield an event that is set in that case."""
+    """Kill the process if the block takes longer than `END_S`; yield an event that is set in that case.
+
+    If a child of the process has its output open, only pytest's `faulthandler_timeout` ends a read of it.
+    """
     expired = threading.Event()
 
     def expire() -> None:
