@@ -43,7 +43,7 @@ def limit_processes(patch: pytest.MonkeyPatch) -> None:
         if timeout is not None:
             return communicate(process, input, timeout)
         # A timeout would change the result: with one pipe, the text that a `readline` has left in the buffer is lost.
-        with _kill_late(process) as expired:
+        with kill_late(process) as expired:
             output = communicate(process, input)
         if expired.is_set():
             raise subprocess.TimeoutExpired(process.args, END_S)
@@ -54,7 +54,7 @@ def limit_processes(patch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def _kill_late(process: Any) -> Iterator[threading.Event]:
+def kill_late(process: Any) -> Iterator[threading.Event]:
     """Kill the process if the block takes longer than `END_S`; yield an event that is set in that case.
 
     If a child of the process has its output open, only pytest's `faulthandler_timeout` ends a read of it.
@@ -93,7 +93,7 @@ def running_process(command: Sequence[str | Path], **options: Any) -> Iterator[A
 
     A read of its output then returns instead of waiting forever; the block should wait for the process.
     """
-    with subprocess.Popen(command, **options) as process, _kill_late(process) as expired:
+    with subprocess.Popen(command, **options) as process, kill_late(process) as expired:
         try:
             yield process
         except BaseException as error:
