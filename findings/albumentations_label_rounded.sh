@@ -5,7 +5,7 @@
 # had. No transform changes a label, and a text label is unchanged.
 # Happens: numbers are stored as float32 between the coordinates, so a whole number above 2 ** 24 is rounded, even if no
 # transform is applied. An array of int64 comes back as int64, with other values; a list of int comes back as float.
-# Key points are treated in the same way.
+# The labels of key points change in the same way.
 # Matters: annotations are matched to their record by id after a crop has removed some boxes. COCO numbers its crowd
 # regions from 900100000000, and ids from a clock or a database are as long. Two ids become one, there is no warning,
 # and small ids of a test data set are right.
@@ -13,6 +13,7 @@
 #   array of int64: [900100002613, 900100002614, 16777217, 5] -> [900099997696, 900099997696, 16777216, 5]
 #   list of int: [900100002613, 900100002614, 16777217, 5] -> [900099997696.0, 900099997696.0, 16777216.0, 5.0]
 #   list of str: ['900100002613', '900100002614', '16777217', '5'] -> ['900100002613', '900100002614', '16777217', '5']
+#   array of int64, key points: [900100002613, 900100002614, 16777217, 5] -> [900099997696, 900099997696, 16777216, 5]
 set -euo pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -35,13 +36,23 @@ def ids_after(values):
     return result["ids"]
 
 
+def ids_of_points(values):
+    """The ids of key points that come back from a pipeline without a transform."""
+    points = albumentations.KeypointParams(format="xy", label_fields=["ids"])
+    corners = [box[:2] for box in BOXES]
+    return albumentations.Compose([], keypoint_params=points)(image=PICTURE, keypoints=corners, ids=values)["ids"]
+
+
 as_text = [str(number) for number in IDS]
 array, numbers, text = ids_after(np.array(IDS)), ids_after(IDS), ids_after(as_text)
+of_points = ids_of_points(np.array(IDS))
 print("array of int64:", IDS, "->", array.tolist())
 print("list of int:", IDS, "->", numbers)
 print("list of str:", as_text, "->", text)
+print("array of int64, key points:", IDS, "->", of_points.tolist())
 assert list(text) == as_text, "changed: labels that are text"
 assert array.dtype == np.int64, "changed: the type of an array"
 assert array.tolist() != IDS and len(set(array.tolist())) == 3, "changed: whole numbers in an array are kept"
 assert numbers != IDS, "changed: whole numbers in a list are kept"
+assert of_points.tolist() == array.tolist(), "changed: labels of key points"
 PY

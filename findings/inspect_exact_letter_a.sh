@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # inspect-ai 0.3.285: the scorers `exact` and `f1`.
 #
-# Expected: `exact` returns CORRECT "when the answer is an exact match to one or more targets". The reply "A" is right if
+# Expected: `exact` "normalizes the text of the answer and target(s)" and returns CORRECT "when the answer is an exact
+# match to one or more targets". The documentation does not say what normalizing leaves out. The reply "A" is right if
 # the target is "A", as "B" is for "B", and the reply "5" is wrong if the target is "-5".
 # Happens: "A" is wrong for "A", in both scorers. Both texts lose their articles, the letter A counts as one, and a
 # target without any other word matches nothing. A longer text loses its letter, so "Point" is right for "Point A". A

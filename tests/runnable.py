@@ -27,12 +27,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.time_limits import kill_late
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -45,8 +46,6 @@ RUN = "bash"
 NOT_RUN = "sh"
 LANGUAGES = frozenset({RUN, NOT_RUN, SHOWN, "python", "csv", "toml", "json", "yaml", "mermaid", ""})
 END_S = 120
-# Seconds after which `tests/forked.py` counts as hanging.
-START_S = 600
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 
 
@@ -265,12 +264,9 @@ def _server() -> Path:
         forks = subprocess.Popen(words, env=environment, stdin=read, stdout=subprocess.PIPE)
         os.close(read)
         assert forks.stdout is not None
-        alarm = threading.Timer(START_S, forks.kill)
-        alarm.daemon = True
-        alarm.start()
-        lines = [forks.stdout.readline() for _ in range(2)]
-        alarm.cancel()
-        assert lines == [b"ready\n"] * 2, f"tests/forked.py did not start within {START_S} s"
+        with kill_late(forks):
+            lines = [forks.stdout.readline() for _ in range(2)]
+        assert lines == [b"ready\n"] * 2, f"tests/forked.py did not start: {lines}"
     # A process that holds the pipe open does not block the tests.
     atexit.register(forks.communicate, timeout=END_S)
     atexit.register(os.close, stream)

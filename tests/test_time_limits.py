@@ -31,6 +31,19 @@ def test_a_process_without_a_timeout_is_killed() -> None:
 
 
 @pytest.mark.system
+def test_a_limit_changes_no_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time_limits, "END_S", 500.0)
+    threads = set(threading.enumerate())
+    # Both lines are written at once, so the first read leaves the second one in the buffer.
+    command = [sys.executable, "-c", "print('first\\nsecond')"]
+    with running_process(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "first\n"
+        assert process.communicate() == ("second\n", None)
+    assert subprocess.run([*command[:2], "print(input())"], input=b"text", stdout=-1, check=True).stdout == b"text\n"
+    assert not any(isinstance(thread, threading.Timer) for thread in {*threading.enumerate()} - threads)
+
+
+@pytest.mark.system
 def test_a_read_of_the_output_ends_and_the_failure_names_the_process() -> None:
     with pytest.raises(IndexError) as failure, running_process(SLEEP, stdout=subprocess.PIPE) as process:
         process.stdout.read().splitlines()[1]

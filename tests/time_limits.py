@@ -31,23 +31,49 @@ def limit_processes(patch: pytest.MonkeyPatch) -> None:
     wait, communicate = subprocess.Popen.wait, subprocess.Popen.communicate
 
     def wait_limited(process: Any, timeout: float | None = None) -> int:
-        return _kill_late(process, timeout, functools.partial(wait, process))
+        if timeout is not None:
+            return wait(process, timeout)
+        try:
+            return wait(process, END_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
 
     def communicate_limited(process: Any, input: Any = None, timeout: float | None = None) -> Any:  # noqa: A002
-        return _kill_late(process, timeout, functools.partial(communicate, process, input))
+        if timeout is not None:
+            return communicate(process, input, timeout)
+        # A timeout would change the result: with one pipe, the text that a `readline` has left in the buffer is lost.
+        with kill_late(process) as expired:
+            output = communicate(process, input)
+        if expired.is_set():
+            raise subprocess.TimeoutExpired(process.args, END_S)
+        return output
 
     patch.setattr(subprocess.Popen, "wait", wait_limited)
     patch.setattr(subprocess.Popen, "communicate", communicate_limited)
 
 
-def _kill_late(process: Any, timeout: float | None, call: Callable[..., Any]) -> Any:
-    if timeout is not None:
-        return call(timeout=timeout)
-    try:
-        return call(timeout=END_S)
-    except subprocess.TimeoutExpired:
+@contextmanager
+def kill_late(process: Any) -> Iterator[threading.Event]:
+    """Kill the process if the block takes longer than `END_S`; yield an event that is set in that case.
+
+    If a child of the process has its output open, only pytest's `faulthandler_timeout` ends a read of it.
+    """
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
         process.kill()
-        raise
+
+    alarm = threading.Timer(END_S, expire)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield expired
+    finally:
+        alarm.cancel()
+        # Python warns of a fork in a process with several threads.
+        alarm.join()
 
 
 def limit_coroutine(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Coroutine[Any, Any, None]]:
@@ -67,16 +93,7 @@ def running_process(command: Sequence[str | Path], **options: Any) -> Iterator[A
 
     A read of its output then returns instead of waiting forever; the block should wait for the process.
     """
-    expired = threading.Event()
-    with subprocess.Popen(command, **options) as process:
-
-        def expire() -> None:
-            expired.set()
-            process.kill()
-
-        alarm = threading.Timer(END_S, expire)
-        alarm.daemon = True
-        alarm.start()
+    with subprocess.Popen(command, **options) as process, kill_late(process) as expired:
         try:
             yield process
         except BaseException as error:
@@ -84,8 +101,6 @@ def running_process(command: Sequence[str | Path], **options: Any) -> Iterator[A
                 error.add_note(f"killed after {END_S:g} s: {command}")
             process.kill()
             raise
-        finally:
-            alarm.cancel()
     assert not expired.is_set(), f"killed after {END_S:g} s: {command}"
 
 

@@ -116,11 +116,10 @@ def share_not_wrong(benchmark: Any, questions: Any, scores: Sequence[Score]) -> 
     return (Metric("accuracy_macro", None, len(cells), "ratio", cells),)
 
 
-def by_task(message: str | Mapping[str, str]) -> dict[str, str]:
+def by_task(words: str | Mapping[str, str]) -> dict[str, str]:
     """Return the letters of each task; a single word is for Jigsaw."""
-    return {
-        task: letters(value) for task, value in ({"Jigsaw": message} if isinstance(message, str) else message).items()
-    }
+    word_by_task = {"Jigsaw": words} if isinstance(words, str) else words
+    return {task: letters(word) for task, word in word_by_task.items()}
 
 
 def ids(sentences: tuple[Sentence, ...]) -> set[str]:
