@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks.base import UnansweredRule
@@ -348,8 +349,9 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
 GENERATED: Final = "generated questions"
 # Name of the only split of a data set, which adds nothing to the benchmark's name.
 WHOLE: Final = "all"
-# Longer lists of models are cut.
+# Longer lists of models, and of files, are cut.
 SHOWN_MODELS: Final = 3
+SHOWN_FILES: Final = 3
 _CAPTION: Final = re.compile(r"^(\\caption\{.*)\}$", re.MULTILINE)
 
 
@@ -400,11 +402,35 @@ def _parts(
     generated = f"and {GENERATED}" if splits - {GENERATED} else GENERATED
     return (
         ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
-        f"{card.short_title} {split_names}".rstrip(),
+        f"{card.short_title}{_files_of(folders)} {split_names}".rstrip(),
         *([generated] if GENERATED in splits else []),
         count,
         _days(folders) or "date not recorded",
     )
+
+
+def _files_of(folders: Sequence[RunFolder]) -> str:
+    """Return the names of the runs' own files of questions (`: a.csv, b.csv`); empty for a benchmark's data.
+
+    Different files of one name are told apart by their folders, and by their sha256 if that is not enough.
+    """
+    given: dict[str, Path] = {}
+    for folder in folders:
+        data, options = folder.manifest["identity"].get("data") or {}, folder.manifest.get("options") or {}
+        name = options.get("data") or options.get("benchmark")
+        if data.get("kind") == "file" and isinstance(name, str) and Path(name).name:
+            given.setdefault(str(data.get("sha256", "")), Path(name))
+    ways: tuple[Callable[[str, Path], str], ...] = (
+        lambda _, path: path.name,
+        lambda _, path: f"{path.parent.name}/{path.name}".removeprefix("/"),
+        lambda sha256, path: f"{path.name} ({sha256[:8]})",
+    )
+    for way in ways:
+        names = [way(*item) for item in given.items()]
+        if len(set(names)) == len(names):
+            break
+    more = [f"and {len(names) - SHOWN_FILES} more files"] if len(names) > SHOWN_FILES else []
+    return f": {', '.join([*(clipped(name, NAME) for name in names[:SHOWN_FILES]), *more])}" if names else ""
 
 
 def _count(questions: int, shared: int) -> str:

@@ -119,6 +119,34 @@ def test_questions_that_failed_were_asked(synthetic_runs: Any, tmp_path: Path) -
     assert head_of(compare_paths([tmp_path / "run"]).solvers)[2] == "3 questions"
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"1": "cups.csv"}, ": cups.csv"),
+        # Copies of one file are one file, wherever they lie.
+        ({"1": "a/cups.csv", "1 ": "b/cups.csv"}, ": cups.csv"),
+        ({"1": "a/cups.csv", "2": "b/mugs.csv"}, ": cups.csv, mugs.csv"),
+        ({"1": "x/a/cups.csv", "2": "x/b/cups.csv"}, ": a/cups.csv, b/cups.csv"),
+        ({"11111111f": "a/cups.csv", "22222222f": "x/a/cups.csv"}, ": cups.csv (11111111), cups.csv (22222222)"),
+        ({str(n): f"{n}.csv" for n in range(5)}, ": 0.csv, 1.csv, 2.csv, and 2 more files"),
+        ({"1": "."}, ""),
+    ],
+)
+def test_own_files_of_questions_are_named(given: dict[str, str], words: str) -> None:
+    def folder(sha256: str, options: dict[str, str], kind: str = "file") -> Any:
+        identity = {"benchmark": "questions", "split": "all", "data": {"kind": kind, "sha256": sha256.strip()}}
+        return SimpleNamespace(manifest={"identity": identity, "options": options, "commands": []})
+
+    runs = [folder(sha256, {"benchmark": path}) for sha256, path in given.items()]
+    count = _count(1, 1)
+    assert _parts([], "questions", {"all"}, count, runs)[1] == f"Questions of a file{words}"
+    assert _parts([], "questions", {"all"}, count, [*runs, folder("9", {"benchmark": "blink"}, "folder")])[1].endswith(
+        words or "a file"
+    )
+    with_data = folder("1", {"benchmark": "questions", "data": "here/mine.csv"})
+    assert _parts([], "questions", {"all"}, count, [with_data])[1] == "Questions of a file: mine.csv"
+
+
 PAINTED = "\x1b[33m\x1b[1mgenerated questions\x1b[0m"
 
 
