@@ -43,7 +43,7 @@ from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.conclusion_words import SUBSTITUTE
 from hybrid.scoring.faults import noted
-from hybrid.scoring.groups import AGAIN, model_of, own_command, repetition, role, word
+from hybrid.scoring.groups import AGAIN, is_imported, model_of, own_command, repeated_as, repetition, role, word
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -361,7 +361,7 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     If the solvers have different questions, the number of questions that all of them have follows. There is at least
     one solver; all are of one benchmark.
     """
-    models = list(dict.fromkeys(filter(None, map(_model_in_head, solvers))))
+    models = _models_in_head(solvers)
     id_sets = [{score.id for score in solver.scores} for solver in solvers]
     questions = _count(len(set.union(*id_sets)), len(set.intersection(*id_sets)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
@@ -369,10 +369,26 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
 
 
-def _model_in_head(scored: Scored) -> str | None:
-    """Return the model of a solver; predictions are named after their file, whose repetitions are of one model."""
-    model = model_of(scored)
-    return word(scored) if model == scored.recorded and repetition(scored) > 1 else model
+def _models_in_head(solvers: Sequence[Scored]) -> list[str]:
+    """Return the models of the solvers. Predictions are named after their file, whose repetitions are of one model.
+
+    Files of one name in several folders need not be of one model, so they have the names of their solvers.
+    """
+    folders: dict[str, set[Path | None]] = defaultdict(set)
+    named = []
+    for solver in solvers:
+        model = model_of(solver)
+        of_file = is_imported(solver) and model == solver.recorded
+        name = word(solver) if of_file else model
+        if of_file:
+            folders[word(solver)].add(repeated_as(solver)[0])
+        named.append((solver, name, of_file))
+    told_apart = (
+        solver.solver if of_file and name and len(folders[name]) > 1 else name
+        for solver, name, of_file in named
+        if not (of_file and repetition(solver) > 1)
+    )
+    return list(dict.fromkeys(filter(None, told_apart)))
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:

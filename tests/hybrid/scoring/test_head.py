@@ -119,6 +119,21 @@ def test_questions_that_failed_were_asked(synthetic_runs: Any, tmp_path: Path) -
     assert head_of(compare_paths([tmp_path / "run"]).solvers)[2] == "3 questions"
 
 
+def test_namesake_files_of_two_folders_are_not_one_model(
+    synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in "xy":
+        synthetic_runs.from_letters(tmp_path / folder, {"out": {"Jigsaw": "rrw"}, "out@2": {"Jigsaw": "rww"}})
+        rewrite(tmp_path / folder, model=None, imported={"name": "out"})
+    both = compare_paths([Path("x"), Path("y")]).solvers
+    named = [replace(each, model=each.recorded) for each in both]
+    assert head_of(named)[0] == "out (x), out (y)"
+    assert head_of(named[:2])[0] == "out"
+    # A name that the data state is of one model, wherever it was asked.
+    assert head_of([replace(each, model="gpt") for each in both])[0] == "gpt"
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
