@@ -184,7 +184,8 @@ def test_scores_and_ablations_have_it_as_json(runs: Path, synthetic_runs: Any, t
     head = list(head_of(compare_paths([runs]).solvers))
     assert head[2] == "generated questions"
     assert score_paths([runs]).as_json()["head"] == head
-    assert score_paths([runs / "mllm"]).as_json()["head"][2] == "generated questions"
+    alone: Any = score_paths([runs / "mllm"]).as_json()
+    assert alone["head"][2] == "generated questions"
     by_path: Any = score_paths([runs, second]).as_json()["paths"]
     assert by_path[str(runs)]["head"] == head
     assert by_path[str(second)]["head"][2] == "2 questions"
