@@ -76,9 +76,7 @@ AHEAD: Mapping[str, Case] = {
         "of none, and some differences support no claim, or it is behind on the questions that both have",
         "Adjusted (Holm) for {tests}, {inside} is significantly ahead of none of the others; {parts}.",
     ),
-    "none": case(
-        "ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference{of} to the others is significant."
-    ),
+    "none": case("ahead.none", "of none", "Adjusted (Holm) for {tests}, no difference{of} to {others} is significant."),
     "untested": case(
         "ahead.untested", "no pair of it was tested", "{best} is compared with none of the others: {why}."
     ),
@@ -107,10 +105,12 @@ def ranking_sentences(rows: ConclusionRows) -> Iterator[Sentence]:
         interval=interval,
         where=_where_answered(rows, first.a) if count == 1 else "",
         answered=_list_answered(rows, best) if count > 1 else "",
-        ranking=_list_unranked(rows, values) + _other_ranking(rows, values, {row.a for row in best}),
+        ranking=_list_unranked(rows, values)
+        + _list_apart(rows, first.a, values, tied=len(best) > 1)
+        + _other_ranking(rows, values, {row.a for row in best}),
     )
     if count > 1:
-        yield _ahead(rows, first.a, tied=len(best) > 1)
+        yield _ahead(rows, first.a, tied=len(best) > 1, apart=bool(_without_common_question(rows, first.a)))
 
 
 def _first_tested(rows: ConclusionRows, best: Sequence[Result]) -> Result:
@@ -194,6 +194,20 @@ def _list_unranked(rows: ConclusionRows, values: Sequence[Result]) -> str:
     return f"; not ranked (no interval): {listed(names)}" if names else ""
 
 
+def _without_common_question(rows: ConclusionRows, best: str) -> list[str]:
+    """Return the contestants that share no question with the best solver."""
+    ids = {solver.solver: {score.id for score in solver.scores} for solver in rows.found.contestants}
+    return [name for name in ids if name != best and ids[name].isdisjoint(ids[best])]
+
+
+def _list_apart(rows: ConclusionRows, best: str, values: Sequence[Result], *, tied: bool) -> str:
+    """Name the ranked solvers whose values are of other questions than the best one's and cannot be compared to it."""
+    ranked = {row.a for row in values}
+    names = [clipped(name, NAME_WIDTH) for name in _without_common_question(rows, best) if name in ranked]
+    it = clipped(best, NAME_WIDTH) if tied else "it"
+    return f"; not comparable, because {it} shares no question with them: {listed(names)}" if names else ""
+
+
 def _other_ranking(rows: ConclusionRows, values: Sequence[Result], best: Collection[str]) -> str:
     """Name the best solvers by the other rule, or over all questions, if they differ from `best`.
 
@@ -242,13 +256,14 @@ def _tested(pairs: Sequence[HeadlinePair]) -> list[Result]:
     return [pair.rows[0] for pair in pairs if pair.rows and pair.rows[0].p_holm is not None]
 
 
-def _ahead(rows: ConclusionRows, best: str, *, tied: bool = False) -> Sentence:
+def _ahead(rows: ConclusionRows, best: str, *, tied: bool = False, apart: bool = False) -> Sentence:
     """Return the sentence on the solvers that the best one is ahead of; p values are adjusted over all tested pairs.
 
-    The sentence names the best solver if others are tied with it.
+    The sentence names the best solver if others are tied with it; with `apart`, some share no question with it.
     """
     it = clipped(best, NAME_WIDTH) if tied else "it"
-    subject = {"best": it if tied else "It", "inside": it, "of": f" of {it}" if tied else ""}
+    others = "those that share its questions" if apart else "the others"
+    subject = {"best": it if tied else "It", "inside": it, "of": f" of {it}" if tied else "", "others": others}
     pairs = _all_pairs(rows)
     tested = _tested(pairs)
     of_best = [

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Final
 
 from hybrid.benchmarks.base import UnansweredRule
@@ -42,7 +43,7 @@ from hybrid.scoring.conclusion_cases import Sentence
 from hybrid.scoring.conclusion_rows import turned
 from hybrid.scoring.conclusion_words import SUBSTITUTE
 from hybrid.scoring.faults import noted
-from hybrid.scoring.groups import AGAIN, model_of, own_command, repetition, role, word
+from hybrid.scoring.groups import AGAIN, is_imported, model_of, own_command, repeated_as, repetition, role, word
 from hybrid.scoring.result import FRACTION, Result
 from hybrid.scoring.score import Scored
 from hybrid.scoring.sections import results
@@ -348,8 +349,9 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
 GENERATED: Final = "generated questions"
 # Name of the only split of a data set, which adds nothing to the benchmark's name.
 WHOLE: Final = "all"
-# Longer lists of models are cut.
+# Longer lists of models, and of files, are cut.
 SHOWN_MODELS: Final = 3
+SHOWN_FILES: Final = 3
 _CAPTION: Final = re.compile(r"^(\\caption\{.*)\}$", re.MULTILINE)
 
 
@@ -359,7 +361,7 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     If the solvers have different questions, the number of questions that all of them have follows. There is at least
     one solver; all are of one benchmark.
     """
-    models = list(dict.fromkeys(filter(None, map(_model_in_head, solvers))))
+    models = _models_in_head(solvers)
     id_sets = [{score.id for score in solver.scores} for solver in solvers]
     questions = _count(len(set.union(*id_sets)), len(set.intersection(*id_sets)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
@@ -367,10 +369,26 @@ def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
 
 
-def _model_in_head(scored: Scored) -> str | None:
-    """Return the model of a solver; predictions are named after their file, whose repetitions are of one model."""
-    model = model_of(scored)
-    return word(scored) if model == scored.recorded and repetition(scored) > 1 else model
+def _models_in_head(solvers: Sequence[Scored]) -> list[str]:
+    """Return the models of the solvers. Predictions are named after their file, whose repetitions are of one model.
+
+    Files of one name in several folders need not be of one model, so they have the names of their solvers.
+    """
+    folders: dict[str, set[Path | None]] = defaultdict(set)
+    named = []
+    for solver in solvers:
+        model = model_of(solver)
+        of_file = is_imported(solver) and model == solver.recorded
+        name = word(solver) if of_file else model
+        if of_file:
+            folders[word(solver)].add(repeated_as(solver)[0])
+        named.append((solver, name, of_file))
+    told_apart = (
+        solver.solver if of_file and name and len(folders[name]) > 1 else name
+        for solver, name, of_file in named
+        if not (of_file and repetition(solver) > 1)
+    )
+    return list(dict.fromkeys(filter(None, told_apart)))
 
 
 def head_of_run(folder: RunFolder, questions: int) -> tuple[str, ...]:
@@ -400,11 +418,35 @@ def _parts(
     generated = f"and {GENERATED}" if splits - {GENERATED} else GENERATED
     return (
         ", ".join([*models[:SHOWN_MODELS], *more]) or "no model",
-        f"{card.short_title} {split_names}".rstrip(),
+        f"{card.short_title}{_files_of(folders)} {split_names}".rstrip(),
         *([generated] if GENERATED in splits else []),
         count,
         _days(folders) or "date not recorded",
     )
+
+
+def _files_of(folders: Sequence[RunFolder]) -> str:
+    """Return the names of the runs' own files of questions (`: a.csv, b.csv`); empty for a benchmark's data.
+
+    Different files of one name are told apart by their folders, and by their sha256 if that is not enough.
+    """
+    given: dict[str, Path] = {}
+    for folder in folders:
+        data, options = folder.manifest["identity"].get("data") or {}, folder.manifest.get("options") or {}
+        name = options.get("data") or options.get("benchmark")
+        if data.get("kind") == "file" and isinstance(name, str) and Path(name).name:
+            given.setdefault(str(data.get("sha256", "")), Path(name))
+    ways: tuple[Callable[[str, Path], str], ...] = (
+        lambda _, path: path.name,
+        lambda _, path: f"{path.parent.name}/{path.name}".removeprefix("/"),
+        lambda sha256, path: f"{path.name} ({sha256[:8]})",
+    )
+    for way in ways:
+        names = [way(*item) for item in given.items()]
+        if len(set(names)) == len(names):
+            break
+    more = [f"and {len(names) - SHOWN_FILES} more files"] if len(names) > SHOWN_FILES else []
+    return f": {', '.join([*(clipped(name, NAME) for name in names[:SHOWN_FILES]), *more])}" if names else ""
 
 
 def _count(questions: int, shared: int) -> str:

@@ -119,6 +119,49 @@ def test_questions_that_failed_were_asked(synthetic_runs: Any, tmp_path: Path) -
     assert head_of(compare_paths([tmp_path / "run"]).solvers)[2] == "3 questions"
 
 
+def test_namesake_files_of_two_folders_are_not_one_model(
+    synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in "xy":
+        synthetic_runs.from_letters(tmp_path / folder, {"out": {"Jigsaw": "rrw"}, "out@2": {"Jigsaw": "rww"}})
+        rewrite(tmp_path / folder, model=None, imported={"name": "out"})
+    both = compare_paths([Path("x"), Path("y")]).solvers
+    named = [replace(each, model=each.recorded) for each in both]
+    assert head_of(named)[0] == "out (x), out (y)"
+    assert head_of(named[:2])[0] == "out"
+    # A name that the data state is of one model, wherever it was asked.
+    assert head_of([replace(each, model="gpt") for each in both])[0] == "gpt"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"1": "cups.csv"}, ": cups.csv"),
+        # Copies of one file are one file, wherever they lie.
+        ({"1": "a/cups.csv", "1 ": "b/cups.csv"}, ": cups.csv"),
+        ({"1": "a/cups.csv", "2": "b/mugs.csv"}, ": cups.csv, mugs.csv"),
+        ({"1": "x/a/cups.csv", "2": "x/b/cups.csv"}, ": a/cups.csv, b/cups.csv"),
+        ({"11111111f": "a/cups.csv", "22222222f": "x/a/cups.csv"}, ": cups.csv (11111111), cups.csv (22222222)"),
+        ({str(n): f"{n}.csv" for n in range(5)}, ": 0.csv, 1.csv, 2.csv, and 2 more files"),
+        ({"1": "."}, ""),
+    ],
+)
+def test_own_files_of_questions_are_named(given: dict[str, str], words: str) -> None:
+    def folder(sha256: str, options: dict[str, str], kind: str = "file") -> Any:
+        identity = {"benchmark": "questions", "split": "all", "data": {"kind": kind, "sha256": sha256.strip()}}
+        return SimpleNamespace(manifest={"identity": identity, "options": options, "commands": []})
+
+    runs = [folder(sha256, {"benchmark": path}) for sha256, path in given.items()]
+    count = _count(1, 1)
+    assert _parts([], "questions", {"all"}, count, runs)[1] == f"Questions of a file{words}"
+    assert _parts([], "questions", {"all"}, count, [*runs, folder("9", {"benchmark": "blink"}, "folder")])[1].endswith(
+        words or "a file"
+    )
+    with_data = folder("1", {"benchmark": "questions", "data": "here/mine.csv"})
+    assert _parts([], "questions", {"all"}, count, [with_data])[1] == "Questions of a file: mine.csv"
+
+
 PAINTED = "\x1b[33m\x1b[1mgenerated questions\x1b[0m"
 
 
@@ -141,7 +184,8 @@ def test_scores_and_ablations_have_it_as_json(runs: Path, synthetic_runs: Any, t
     head = list(head_of(compare_paths([runs]).solvers))
     assert head[2] == "generated questions"
     assert score_paths([runs]).as_json()["head"] == head
-    assert score_paths([runs / "mllm"]).as_json()["head"][2] == "generated questions"
+    alone: Any = score_paths([runs / "mllm"]).as_json()
+    assert alone["head"][2] == "generated questions"
     by_path: Any = score_paths([runs, second]).as_json()["paths"]
     assert by_path[str(runs)]["head"] == head
     assert by_path[str(second)]["head"][2] == "2 questions"

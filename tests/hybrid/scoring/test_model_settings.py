@@ -39,6 +39,18 @@ def in_process(temperature: float | None, **more: Any) -> dict[str, Any]:
         (of_server(temperature="warm"), True),
         (of_server(do_sample=False), False),
         (of_server(do_sample=True), True),
+        # Only the most likely token can follow.
+        (of_server(top_k=1), False),
+        (of_server(top_k="1", temperature=0.7), False),
+        (of_server(top_p=0.0), False),
+        (of_server(top_k=2, top_p=0.9), True),
+        # What a client sends in the body counts in place of the option beside it.
+        (of_server(extra_body={"top_k": 1}), False),
+        (of_server(extra_body={"do_sample": False}), False),
+        (of_server(model_kwargs={"temperature": 0}), False),
+        (of_server(generation_config={"temperature": 0}), False),
+        (of_server(temperature=0.0, extra_body={"temperature": 0.9}), True),
+        (of_server(extra_body=None), True),
         (in_process(0.0), False),
         (in_process(1.0), True),
         (in_process(None), True),
@@ -57,6 +69,7 @@ def test_a_model_draws_unless_it_is_known_to_be_asked_at_temperature_0(identity:
 def test_the_length_of_a_reply_has_one_name() -> None:
     for name in ("max_tokens", "max_completion_tokens", "max_output_tokens", "num_predict"):
         assert settings_of(of_server(**{name: 77}))["max_tokens"] == 77
+    assert settings_of(of_server(extra_body={"num_predict": 77}))["max_tokens"] == 77
     assert settings_of(in_process(0.0))["max_tokens"] == 50
     assert "options" not in settings_of(of_server(temperature=0.0))
 

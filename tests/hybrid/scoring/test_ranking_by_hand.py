@@ -267,3 +267,31 @@ def test_the_best_solver_is_untested_for_the_reason_of_its_own_pairs() -> None:
     assert _why_untested([other, own], "c") == "of others"
     nothing = "no pair of it was chosen, or they share too few questions"
     assert _why_untested([other, plain, pair("a")], "a") == _why_untested([], "a") == nothing
+
+
+@pytest.mark.parametrize(
+    ("second", "apart", "others"),
+    [
+        (
+            "Counting",
+            "; not comparable, because it shares no question with them: far.",
+            "those that share its questions",
+        ),
+        ("Jigsaw", "", "the others"),
+    ],
+)
+def test_solvers_of_other_questions_are_not_ranked_against_each_other(second: str, apart: str, others: str) -> None:
+    answers = {"best": ("Jigsaw", "15r 5w"), "near": ("Jigsaw", "14r 6w"), "far": (second, "13r 7w")}
+    solvers = [solver(name, {task: letters(answer)}) for name, (task, answer) in answers.items()]
+    first, ahead = ranking_sentences(ConclusionRows(compare(solvers)))
+    assert "best has the highest accuracy" in first.text
+    assert ("not comparable" in first.text) == bool(apart)
+    assert first.text.endswith(apart)
+    assert f"no difference to {others} is significant" in ahead.text
+
+
+def test_the_best_of_several_is_named_beside_those_without_its_questions() -> None:
+    answers = {"first": ("Jigsaw", "15r 5w"), "tied": ("Jigsaw", "15r 5w"), "far": ("Counting", "8r 12w")}
+    solvers = [solver(name, {task: letters(answer)}) for name, (task, answer) in answers.items()]
+    sentence, _ = ranking_sentences(ConclusionRows(compare(solvers)))
+    assert sentence.text.endswith("; not comparable, because first shares no question with them: far.")
