@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,6 +37,8 @@ INCOMPLETE = 3
 
 # Number of questions to show as asked.
 SHOWN = 3
+# Endings of the files that count as pictures in a folder without questions.
+PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 MAX_DOUBTS = 50
 
 
@@ -235,6 +238,11 @@ def check(
     except DataError as error:
         if benchmark is not None or not folder.is_dir():
             raise
+        if pictures := sum(path.suffix.lower() in PICTURE_SUFFIXES for path in folder.rglob("*")):
+            raise DataError(
+                f"{where} has {how_many(pictures, 'picture')} and no file of questions; `hybrid data template -o "
+                f"{shlex.quote(str(Path(where) / 'questions.csv'))}` writes one to start from"
+            ) from error
         raise DataError(f"{error}; for other data, give a file of questions, or add --benchmark") from error
     source, expected = mounted.source, _expected_counts(bench, mounted.source, tasks)
     data = _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
