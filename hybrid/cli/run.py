@@ -144,7 +144,7 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
     if split in run.benchmark.card.hidden_splits:
         names = ()
         submission = f"`hybrid score {run.folder.path}` writes the submission"
-        click.echo(f"the answers of {split} are hidden: {submission}", err=True)
+        click.echo(f"the answers of the split {split!r} are hidden: {submission}", err=True)
     scored = warn_unsaved(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
     return ScoreReport({run.folder.path: scored}, ComparisonOptions(allow_failed=allow_failed), rule, in_run=True)
 
