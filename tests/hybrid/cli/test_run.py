@@ -76,3 +76,17 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(command: Command,
     assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
     assert label in command("score", tmp_path / "second").out
     assert label in command("compare", tmp_path / "run", tmp_path / "second").out
+
+
+@pytest.mark.parametrize("benchmarks", ["blink", "blink,hvsbench"])
+def test_an_interruption_before_the_first_question_says_so(
+    command: Command, benchmarks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hybrid.running.resolve.prepare", interrupt)
+    result = command("run", benchmarks, "--data", "sample", "--limit", "400", "--solver", "chance", code=130)
+    line = result.err.splitlines()[-1]
+    assert line.startswith("interrupted during the preparation, before anything was asked; to start again: ")
+    assert result.err.count("interrupted") == 1
