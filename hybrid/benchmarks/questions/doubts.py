@@ -122,7 +122,7 @@ class Doubts:
             usual = max(self._by_kind, key=lambda kind: len(self._by_kind[kind]))
             mostly = f"while {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
             for kind, places in self._by_kind.items():
-                fix = f"write {kind} in its column `kind` if that is right, else {usual} and the right answer"
+                fix = f"write {kind} in a column `kind` if that is right, else {usual} and the right answer"
                 yield from (
                     f"{place}: its answer makes it a question of the kind {kind}, {mostly}: {fix}" for place in places
                 )
