@@ -50,7 +50,7 @@ def tool(tool: str | Tool, *, path: str | Path | Sequence[str | Path] = ()) -> R
     Raises:
         UsageError: there is no tool of that name, or a folder does not exist.
     """
-    from hybrid.core.python_words import python_errors
+    from hybrid.config.python_words import python_errors
     from hybrid.interface.findings import RunnableTool
     from hybrid.plugins.discovery import add_path
     from hybrid.plugins.registry import load
@@ -77,7 +77,7 @@ def score(
         UsageError: a path that is neither a run nor predictions, or options that cannot be combined.
         DataError: a file that cannot be used.
     """
-    from hybrid.core.python_words import python_errors
+    from hybrid.config.python_words import python_errors
     from hybrid.plugins.discovery import add_path
     from hybrid.scoring.reports import score_paths
 
@@ -101,7 +101,7 @@ def compare(
         UsageError: as for `score`; also if the paths belong to two benchmarks, or different questions have the same id.
         DataError: a file that cannot be used.
     """
-    from hybrid.core.python_words import python_errors
+    from hybrid.config.python_words import python_errors
     from hybrid.plugins.discovery import add_path
     from hybrid.scoring.reports import compare_paths
 
@@ -124,7 +124,7 @@ def table(
         UsageError: as for `score`.
         DataError: a file that cannot be used.
     """
-    from hybrid.core.python_words import python_errors
+    from hybrid.config.python_words import python_errors
     from hybrid.plugins.discovery import add_path
     from hybrid.scoring.records import QuestionTable
     from hybrid.scoring.reports import score_paths

@@ -9,7 +9,7 @@ config = run_config(context, {"solver": ("mllm",)})     # of a command without `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,11 +19,12 @@ from click.core import ParameterSource
 from hybrid.cli._config_file import MATRIX, NO_FILE, ConfigFile, open_config
 from hybrid.cli._help import Grouped
 from hybrid.cli._options import FieldOption, click_option
-from hybrid.cli._run_config import RUN_FIELDS, config_of
+from hybrid.cli._run_config import RUN_FIELDS, config_of, is_path
 from hybrid.cli._sources import RunOptions, read_runs, resolve
 from hybrid.config import RunConfig
 from hybrid.config.command_options import BENCHMARK
 from hybrid.config.option import OptionField
+from hybrid.core.errors import UsageError
 
 # Options that are in the short help of `hybrid run` only, and not in that of other commands.
 RARE_BESIDE_RUN: Final = frozenset(field.option.key for field in RUN_FIELDS if field.option.common == "run")
@@ -35,6 +36,8 @@ OF_MANY_QUESTIONS: Final = frozenset(
         *("run_max_calls", "run_max_tokens", "run_max_seconds", "run_max_cost", "trace", "trace_text"),
     }
 )
+# The option for the source of the data, by its key.
+DATA: Final = "data"
 # Key of a context: the runs that the command line and its file define.
 _RUNS = "hybrid.runs"
 
@@ -66,13 +69,42 @@ class Configured(Grouped):
         file = open_config(Path(config)) if isinstance(config, str) else NO_FILE
         if _has_benchmark(file):
             ctx.default_map = {BENCHMARK: str(file.path)}
-        rest = super().parse_args(ctx, args)
+        rest = _parse_with_benchmark(super().parse_args, ctx, args, file)
         ctx.meta[_RUNS] = runs = read_runs(given_options(ctx), file)
+        _refuse_second_data(file, given_options(ctx), runs)
         for param in self.params:
             if param.name in ctx.params and param.name in runs[0].values:
                 value = runs[0].values[param.name]
                 ctx.params[param.name] = value if param.callback is None else param.callback(ctx, param, value)
         return rest
+
+
+def _parse_with_benchmark(
+    parse: Callable[[click.Context, list[str]], list[str]], ctx: click.Context, args: list[str], file: ConfigFile
+) -> list[str]:
+    """Parse the words; if the benchmark is missing, raise `UsageError` with the line that the file lacks."""
+    try:
+        return parse(ctx, args)
+    except click.MissingParameter as error:
+        if file is NO_FILE or file.is_manifest or error.param is None or error.param.name != BENCHMARK:
+            raise
+        data = file.entries.get(DATA)
+        if data is not None and isinstance(data.value, str) and is_path(data.value):
+            line = f"write `{BENCHMARK}: {data.text}` in place of `{DATA}: {data.text}`"
+        else:
+            line = f"add the line `{BENCHMARK}: NAME`, with a name or a file of questions"
+        raise UsageError(f"--config {file.path}: Missing argument 'BENCHMARK': {line}") from error
+
+
+def _refuse_second_data(file: ConfigFile, given: Mapping[str, Any], runs: Sequence[RunOptions]) -> None:
+    """Raise `UsageError` if the file has a line for the data and the benchmark is a path, which is the data already."""
+    data = file.entries.get(DATA)
+    if data is None or DATA in given or file.is_manifest:
+        return
+    for run in runs:
+        if is_path(benchmark := str(run.values[BENCHMARK])):
+            advice = f"remove the line `{DATA}: {data.text}`"
+            raise UsageError(f"{data.where}: {DATA}: the benchmark {benchmark} is a path, which is the data: {advice}")
 
 
 def _has_benchmark(file: ConfigFile) -> bool:

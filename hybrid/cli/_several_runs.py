@@ -12,8 +12,8 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -50,6 +50,17 @@ AGAIN = "run it again to continue"
 def program() -> tuple[str, ...]:
     """Return the words that start this program: with `uv run` the command is not on the shell's path."""
     return ("uv", "run", "hybrid") if "UV" in os.environ else ("hybrid",)
+
+
+@contextmanager
+def nothing_asked_yet() -> Iterator[None]:
+    """End the command if Ctrl+C interrupts the preparation in this block, with the command that starts it again."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        again = redact(shlex.join([*program(), *sys.argv[1:]]))
+        click.echo(f"interrupted during the preparation, before anything was asked; to start again: {again}", err=True)
+        click.get_current_context().exit(130)
 
 
 def prepared(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
@@ -253,6 +264,21 @@ def run_matrix(runs: Sequence[RunOptions], options: Mapping[str, Any]) -> int:
         UsageError: two runs are equal, or the answers of a run are hidden; also the errors of `prepare`.
     """
     from hybrid.running.cost_estimate import ManyEstimate
+
+    with nothing_asked_yet():
+        plan = _check_runs(runs, dry=options["dry_run"])
+    if options["dry_run"]:
+        estimates = {planned.options.name: planned.estimate for planned in plan if planned.estimate is not None}
+        return show_estimate(ManyEstimate(estimates), "json" if options["json"] else TEXT[options["tables"]])
+    if missing := dict.fromkeys(line for planned in plan for line in planned.missing):
+        raise UsageError("; ".join(missing))
+    makers = {planned.options.label: partial(prepared, planned.config) for planned in plan if planned.solvers}
+    folders = [planned.folder for planned in plan]
+    return ask_and_show(makers, plan[0].config.run_limits, folders, partial(_compared, plan, options))
+
+
+def _check_runs(runs: Sequence[RunOptions], *, dry: bool) -> list[_Planned]:
+    """Check every run without asking; with `dry`, also estimate it. Raises like `run_matrix`."""
     from hybrid.running.estimate import estimate
     from hybrid.running.plan import answers_rest_on, changed
     from hybrid.scoring.runs import refuse_hidden
@@ -279,15 +305,8 @@ def run_matrix(runs: Sequence[RunOptions], options: Mapping[str, Any]) -> int:
         run = replace(run, solvers={name: solver for name, solver in run.solvers.items() if name not in elsewhere})
         config = changed(config, {"solvers": tuple(dict.fromkeys(map(word_of, run.solvers)))})
         facts = (run_options, config, folder, run.benchmark.card.name, tuple(run.solvers), elsewhere, run.missing)
-        plan.append(_Planned(*facts, asyncio.run(estimate(run)) if options["dry_run"] else None))
-    if options["dry_run"]:
-        estimates = {planned.options.name: planned.estimate for planned in plan if planned.estimate is not None}
-        return show_estimate(ManyEstimate(estimates), "json" if options["json"] else TEXT[options["tables"]])
-    if missing := dict.fromkeys(line for planned in plan for line in planned.missing):
-        raise UsageError("; ".join(missing))
-    makers = {planned.options.label: partial(prepared, planned.config) for planned in plan if planned.solvers}
-    folders = [planned.folder for planned in plan]
-    return ask_and_show(makers, plan[0].config.run_limits, folders, partial(_compared, plan, options))
+        plan.append(_Planned(*facts, asyncio.run(estimate(run)) if dry else None))
+    return plan
 
 
 def _compared(plan: Sequence[_Planned], options: Mapping[str, Any], results: AskedRuns) -> Sequence[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +37,10 @@ INCOMPLETE = 3
 
 # Number of questions to show as asked.
 SHOWN = 3
+# Endings of the files that count as pictures in a folder without questions.
+PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"})
 MAX_DOUBTS = 50
+OTHER_DATA = "for other data, give a file of questions, or add --benchmark"
 
 
 @click.group("data")
@@ -235,13 +239,21 @@ def check(
     except DataError as error:
         if benchmark is not None or not folder.is_dir():
             raise
-        raise DataError(f"{error}; for other data, give a file of questions, or add --benchmark") from error
+        raise DataError(_advice_without_questions(folder, where) or f"{error}; {OTHER_DATA}") from error
     source, expected = mounted.source, _expected_counts(bench, mounted.source, tasks)
     data = _Checked(bench, source.split, expected, questions(bench, source, None), tuple(bench.doubts(source)))
     if strict:
         refuse_broken(data.broken, "--strict")
     click.echo(json.dumps(data.as_json()) if as_json else "\n".join(data.lines()))
     return 0 if data.complete else INCOMPLETE
+
+
+def _advice_without_questions(folder: Path, where: str) -> str:
+    """Return how to begin with a folder that has pictures and no questions; empty if it has no picture."""
+    pictures = sum(path.suffix.lower() in PICTURE_SUFFIXES for path in folder.rglob("*"))
+    file = shlex.quote(str(Path(where) / "questions.csv"))
+    advice = f"no file of questions; `hybrid data template -o {file}` writes one to start from"
+    return f"{where} has {how_many(pictures, 'picture')} and {advice}" if pictures else ""
 
 
 @dataclass(frozen=True)

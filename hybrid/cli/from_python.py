@@ -26,9 +26,9 @@ from hybrid.cli.run import scores_of
 from hybrid.config import Objects, RunConfig
 from hybrid.config.command_options import BENCHMARK, FIELDS, PATH
 from hybrid.config.option import OptionField
+from hybrid.config.python_words import RENAMED, python_errors
 from hybrid.core.errors import UsageError, did_you_mean
 from hybrid.core.images import home
-from hybrid.core.python_words import RENAMED, python_errors
 from hybrid.core.secrets import redact
 from hybrid.display.notes import is_quiet
 from hybrid.engines import opener_of

@@ -93,14 +93,15 @@ def command(**options: Any) -> int:
 
 def _one_run(config: RunConfig, options: Mapping[str, Any]) -> int:
     """Ask the open questions of one run and print the scores, or the estimate with `dry_run`. Returns the exit code."""
-    from hybrid.cli._several_runs import ask_and_show, prepared, show_estimate
+    from hybrid.cli._several_runs import ask_and_show, nothing_asked_yet, prepared, show_estimate
     from hybrid.core.option_rotation import unrotated_note
     from hybrid.core.repetitions import notes_on_repeats
     from hybrid.engines import opener_of
 
     # Check the engine before the data are read, so that a missing engine is reported at once.
     opener_of(config)
-    run = prepared(config, dry=options["dry_run"])
+    with nothing_asked_yet():
+        run = prepared(config, dry=options["dry_run"])
     unturned = unrotated_note(run.questions) if config.rotate else ()
     notes = [*run.opened, *notes_on_repeats(run.solvers, config.repeats), *unturned]
     if config.samples == 2:
@@ -144,7 +145,7 @@ def scores_of(run: ResolvedRun, unanswered: UnansweredRule | None, *, allow_fail
     if split in run.benchmark.card.hidden_splits:
         names = ()
         submission = f"`hybrid score {run.folder.path}` writes the submission"
-        click.echo(f"the answers of {split} are hidden: {submission}", err=True)
+        click.echo(f"the answers of the split {split!r} are hidden: {submission}", err=True)
     scored = warn_unsaved(score_run(run.folder, ScoreOptions(run.config.protocol, rule), names)) if names else ()
     return ScoreReport({run.folder.path: scored}, ComparisonOptions(allow_failed=allow_failed), rule, in_run=True)
 

@@ -185,8 +185,8 @@ def prepared_cell(config: RunConfig, *, dry: bool = False) -> ResolvedRun:
     split = run.mounted.source.split
     if split in run.benchmark.card.hidden_splits:
         raise UsageError(
-            f"the answers of {run.benchmark.card.short_title} {split} are hidden, so a study has nothing to compare: "
-            "use `hybrid run`"
+            f"the answers of the split {split!r} of {run.benchmark.card.short_title} are hidden, so "
+            "a study has nothing to compare: use `hybrid run`"
         )
     return run
 

@@ -25,10 +25,11 @@ class Submission(Exporter):
         card = run.benchmark.card
         run.refuse_generated(self.form, options)
         if run.split not in card.hidden_splits:
-            hidden = ", ".join(f"{card.name} {split}" for split in card.hidden_splits)
+            hidden = ", ".join(map(repr, card.hidden_splits))
             raise UsageError(
-                f"submission: the answers of {card.name} {run.split} are public, so there is nothing to submit: "
-                f"`hybrid score` scores it" + (f"; the answers of {hidden} are hidden" if hidden else "")
+                f"submission: the answers of the split {run.split!r} of {card.name} are public, so there is nothing "
+                "to submit: `hybrid score` scores it"
+                + (f"; the answers of the split {hidden} are hidden" if hidden else "")
             )
         file = write_submission(run.folder, run.only(self.form))
         write_atomic(path, file.read_bytes())

@@ -20,9 +20,9 @@ from typing import Any, Literal
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from hybrid.config import ServiceOptions
+from hybrid.config.python_words import python_errors
 from hybrid.core.errors import HybridError
 from hybrid.core.images import PNG
-from hybrid.core.python_words import python_errors
 from hybrid.core.secrets import redact
 from hybrid.integrations.pictures import Folder
 from hybrid.integrations.toolbox import Toolbox, tools_of

@@ -25,10 +25,10 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from hybrid.config import ServiceOptions
+from hybrid.config.python_words import python_errors
 from hybrid.core.error_text import describe_error
 from hybrid.core.errors import DataError, HybridError, ToolError, UsageError, WeightsError
 from hybrid.core.images import ImageStore, home, read_image_file, to_rgb
-from hybrid.core.python_words import python_errors
 from hybrid.core.types import Finding, ImageRef, Json, StoredImage
 from hybrid.plugins.weights_option import weights_from_python
 from hybrid.serving.cache import FindingCache

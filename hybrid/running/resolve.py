@@ -198,7 +198,7 @@ def _reading(config: RunConfig, benchmark: Benchmark, store: ImageStore, *, fork
         )
         refuse_unlike(benchmark, mounted, config.data, config.allow)
         if config.tool_output == "oracle" and mounted.source.split in benchmark.card.hidden_splits:
-            raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split} are hidden")
+            raise UsageError(f"--tool-output oracle: the answers of the split {mounted.source.split!r} are hidden")
         yield mounted
         yield read_data(config, benchmark, mounted)
 

@@ -67,7 +67,7 @@ class Rollouts:
             raise UsageError(f"--solver {self.name}: it asks no model, so there is nothing to train or evaluate")
         if split in benchmark.hidden_splits:
             raise UsageError(
-                f"--split {split}: the answers of {benchmark.name} {split} are hidden, so it has no reward"
+                f"--split {split}: the answers of this split of {benchmark.name} are hidden, so it has no reward"
             )
 
     @property

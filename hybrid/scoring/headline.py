@@ -319,7 +319,7 @@ def _accuracy_note(comparison: Comparison) -> tuple[str, ...]:
 
 def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     """Return a message with cause and remedy if no solver finished a question; None if any solver did."""
-    if not solvers or any(not score.outcome.failed for solver in solvers for score in solver.scores):
+    if not solvers or _any_answered(solvers):
         return None
     names = ", ".join(dict.fromkeys(solver.solver for solver in solvers))
     # Solvers with equal counts share one statement, because they usually failed the same questions.
@@ -345,6 +345,10 @@ def nothing_answered_by(solvers: Sequence[Scored]) -> str | None:
     return redact("\n".join(lines) + "\n")
 
 
+def _any_answered(solvers: Sequence[Scored]) -> bool:
+    return any(not score.outcome.failed for solver in solvers for score in solver.scores)
+
+
 # Printed in place of the split, because numbers on generated questions are not benchmark results.
 GENERATED: Final = "generated questions"
 # Name of the only split of a data set, which adds nothing to the benchmark's name.
@@ -358,13 +362,16 @@ _CAPTION: Final = re.compile(r"^(\\caption\{.*)\}$", re.MULTILINE)
 def head_of(solvers: Sequence[Scored]) -> tuple[str, ...]:
     """Return the models, the benchmark with its split (or `GENERATED`), the number of questions, and the run dates.
 
-    If the solvers have different questions, the number of questions that all of them have follows. There is at least
-    one solver; all are of one benchmark.
+    If the solvers have different questions, the number of questions that all of them have follows. If nothing was
+    answered, the questions that were not asked count too. There is at least one solver; all are of one benchmark.
     """
     models = _models_in_head(solvers)
     id_sets = [{score.id for score in solver.scores} for solver in solvers]
     questions = _count(len(set.union(*id_sets)), len(set.intersection(*id_sets)))
     folders = {solver.folder.path: solver.folder for solver in solvers if solver.folder is not None}
+    if not _any_answered(solvers):
+        total = len(set.union(*id_sets, *(set(folder.questions().by_id) for folder in folders.values())))
+        questions = _count(total, total)
     splits = {GENERATED if solver.data.generated else solver.data.split for solver in solvers}
     return _parts(models, solvers[0].benchmark, splits, questions, [*folders.values()])
 

@@ -108,7 +108,8 @@ async def judge_run(
     identity = folder.manifest["identity"]
     benchmark: Benchmark = load("hybrid.benchmarks", identity["benchmark"])
     if identity["split"] in benchmark.card.hidden_splits:
-        raise UsageError(f"the answers of {benchmark.card.name} {identity['split']} are hidden: nothing is unparsed")
+        split = identity["split"]
+        raise UsageError(f"the answers of the split {split!r} of {benchmark.card.name} are hidden: nothing is unparsed")
     if identity.get("imported", {}).get("field") == "stored":
         raise UsageError(f"{folder.path} holds extracted answers, not replies: import it with --field text")
     results = []

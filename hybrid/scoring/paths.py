@@ -144,7 +144,7 @@ def scored_at(
         find_plugins(folder)
         name, split = folder.manifest["identity"]["benchmark"], folder.manifest["identity"]["split"]
         if run == path and split in load("hybrid.benchmarks", name).card.hidden_splits:
-            tell(f"the answers of {name} {split} are hidden: nothing is scored")
+            tell(f"the answers of the split {split!r} of {name} are hidden: nothing is scored")
             for solver in folder.solvers():
                 tell(f"submission: {write_submission(folder, solver)}")
             return ()

@@ -138,7 +138,7 @@ def refuse_hidden(benchmark: Benchmark, split: str) -> None:
     """Raise `UsageError` for a split whose answers are not public."""
     if split in benchmark.card.hidden_splits:
         raise UsageError(
-            f"the answers of {benchmark.card.name} {split} are hidden: it can be submitted, not scored "
+            f"the answers of the split {split!r} of {benchmark.card.name} are hidden: it can be submitted, not scored "
             "(`hybrid score RUN` writes the submission file)"
         )
 

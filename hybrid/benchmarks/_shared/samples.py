@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hybrid.core.errors import UsageError
 from hybrid.core.files import write_atomic
+from hybrid.display.notes import tell
+from hybrid.display.terminal import how_many
 from hybrid.samples.seeds import Purpose, generator
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+# Least number of questions whose drawing takes so long that its progress is shown, and the seconds between two notes.
+LONG_TASK: Final = 25
+NOTE_S: Final = 5.0
+
+
+def indices_to_draw(label: str, count: int) -> Iterator[int]:
+    """Yield 0 to `count` - 1, the questions to draw; notes show the progress if there are at least `LONG_TASK`."""
+    noted = time.monotonic()
+    if count >= LONG_TASK:
+        tell(f"drawing {how_many(count)} of {label} ...")
+    for index in range(count):
+        if count >= LONG_TASK and time.monotonic() - noted >= NOTE_S:
+            noted = time.monotonic()
+            tell(f"drawing {how_many(count)} of {label}: {index} done")
+        yield index
 
 
 def check_request(tasks: Sequence[str], names: Iterable[str], per_task: int, seed: int) -> None:

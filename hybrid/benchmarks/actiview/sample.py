@@ -18,7 +18,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request
+from hybrid.benchmarks._shared.samples import check_item, check_request, indices_to_draw
 from hybrid.benchmarks.actiview.views import cut, lined, shrink_to_part
 from hybrid.core.files import write_atomic
 from hybrid.samples.backgrounds import BACKGROUNDS, background
@@ -238,7 +238,7 @@ def write(
     views: list[list[int]] = []
     starts: dict[str, list[int]] = {name: [] for name in ANSWER_KEYS}
     for task in tasks:
-        for index in range(per_task):
+        for index in indices_to_draw(task, per_task):
             question = item(task, index, seed, purpose)
             marks = flags(question.clues)
             identity, small = f"actiview{len(rows) + 1:04d}", shrink_to_part(question.pixels, 4)

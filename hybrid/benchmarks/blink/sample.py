@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
+from hybrid.benchmarks._shared.samples import (
+    check_item,
+    check_request,
+    dealt,
+    indices_to_draw,
+    table_schema,
+    write_parquet,
+)
 from hybrid.core.types import LETTERS
 from hybrid.samples import geometry, objects
 from hybrid.samples.item import Item, jpeg
@@ -123,7 +130,7 @@ def write(
     check_request(task_names, TASKS, per_task, seed)
     paths = []
     for task in task_names:
-        items = [row(task, index, seed, purpose) for index in range(per_task)]
+        items = [row(task, index, seed, purpose) for index in indices_to_draw(task, per_task)]
         images = (
             {f"image_{n}": {"bytes": data, "path": None} for n, data in enumerate(item.images, 1)} for item in items
         )

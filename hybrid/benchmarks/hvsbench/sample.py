@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, dealt, table_schema, write_parquet
+from hybrid.benchmarks._shared.samples import (
+    check_item,
+    check_request,
+    dealt,
+    indices_to_draw,
+    table_schema,
+    write_parquet,
+)
 from hybrid.core.errors import UsageError
 from hybrid.core.types import LETTERS, Scanpath
 from hybrid.samples.item import jpeg, until
@@ -84,7 +91,7 @@ def schema() -> pa.Schema:
 
 def _records(task: str, rows: int, seed: int, purpose: Purpose) -> Iterator[Mapping[str, object]]:
     place = list(TASKS).index(task)
-    for index in range(rows):
+    for index in indices_to_draw(task, rows):
         item = make_question(task, index, seed, purpose)
         yield {
             "index": place * ROWS_OF_A_TYPE + index,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_item, check_request, table_schema, write_parquet
+from hybrid.benchmarks._shared.samples import check_item, check_request, indices_to_draw, table_schema, write_parquet
 from hybrid.samples.item import jpeg, pick, until
 from hybrid.samples.layouts import SHAPES, Name, arrange, backdrop, high_camera, random_names
 from hybrid.samples.scenes import render
@@ -138,7 +138,7 @@ def write(
     return tuple(
         write_parquet(
             folder / "data" / f"{name}-00000-of-00001.parquet",
-            [[row(name, index, seed, purpose) for index in range(per_task)]],
+            [[row(name, index, seed, purpose) for index in indices_to_draw(name, per_task)]],
             table_schema(*columns, features=False),
         )
         for name in tasks

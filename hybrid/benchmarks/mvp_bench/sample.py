@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hybrid.benchmarks._shared.samples import check_request
+from hybrid.benchmarks._shared.samples import check_request, indices_to_draw
 from hybrid.benchmarks.mvp_bench.sample_pairs import EDITS, ImagePair, pair, spare_colours
 from hybrid.core.files import write_atomic
 from hybrid.core.types import LETTERS
@@ -58,7 +58,8 @@ def write(folder: Path, tasks: Sequence[str], per_task: int, seed: int, purpose:
     check_request(tasks, TASKS, per_task, seed)
     plain: list[dict[str, object]] = []
     rotated: list[dict[str, object]] = []
-    for index in range(max(-(-per_task // TASKS[task]) for task in tasks)):
+    pairs = max(-(-per_task // TASKS[task]) for task in tasks)
+    for index in indices_to_draw("the picture pairs", pairs):
         remaining = [task for task in tasks if index * TASKS[task] < per_task]
         pair_made = pair(index, seed, purpose)
         for name, pixels in (

@@ -122,7 +122,10 @@ class Doubts:
             usual = max(self._by_kind, key=lambda kind: len(self._by_kind[kind]))
             mostly = f"while {len(self._by_kind.pop(usual))} of {self._task} are {usual}"
             for kind, places in self._by_kind.items():
-                yield from (f"{place}: its answer makes it a question of the kind {kind}, {mostly}" for place in places)
+                fix = f"write {kind} in a column `kind` if that is right, else {usual} and the right answer"
+                yield from (
+                    f"{place}: its answer makes it a question of the kind {kind}, {mostly}: {fix}" for place in places
+                )
 
     def _kind_is_said(self, row: DataRow) -> bool:
         column = self._columns.kind

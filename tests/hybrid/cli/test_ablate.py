@@ -52,5 +52,5 @@ def test_benchmark_and_folder_belong_together(command: Command, tmp_path: Path) 
 def test_hidden_answers_are_refused_before_anything_is_asked(command: Command, tmp_path: Path, fakes: Any) -> None:
     fakes.write_task(tmp_path / "test", "Jigsaw", [fakes.jigsaw_row(1, "hidden", "test")], "test")
     values = ("ablate", "blink", "--data", tmp_path / "test", "--split", "test", *SERVER, "-o", tmp_path / "out")
-    assert "the answers of blink test are hidden" in command(*values, code=2).err
+    assert "the answers of the split 'test' of blink are hidden" in command(*values, code=2).err
     assert not (tmp_path / "out").exists()

@@ -151,6 +151,6 @@ def test_rows_without_answers_are_asked_and_not_scored(command: Command, photo: 
     assert "--split hidden" in command("run", "mine.jsonl", *model, code=2).err
     command("data", "check", "mine.jsonl", "--split", "hidden", code=0)
     result = command("run", "mine.jsonl", "--split", "hidden", *model, "--solver", "mllm", "--out", "run", code=0)
-    assert "the answers of hidden are hidden" in result.err
+    assert "the answers of the split 'hidden' are hidden" in result.err
     assert "submission" in command("score", "run", code=0).err
     assert json.loads(Path("run/mllm/submission.json").read_text()) == {"q1": "A", "q2": "(A)"}

@@ -301,6 +301,20 @@ def test_a_run_without_a_benchmark_is_refused(command: Command, tmp_path: Path, 
     assert message in command("run", "--config", "run.yaml", code=2).err
 
 
+def test_a_file_that_names_its_questions_as_data_is_told_the_line(command: Command, tmp_path: Path) -> None:
+    command("data", "template", "-o", "q.csv", code=0)
+    write_file(tmp_path / "run.yaml", "solver: chance\ndata: q.csv\n")
+    missing = command("run", "--config", "run.yaml", code=2).err
+    assert "write `benchmark: q.csv` in place of `data: q.csv`" in missing
+    twice = command("run", "q.csv", "--config", "run.yaml", code=2).err
+    assert "run.yaml, line 2: data: the benchmark q.csv is a path, which is the data: remove the line `data" in twice
+    assert "--data" not in twice
+    write_file(tmp_path / "run.yaml", "solver: chance\ndata: sample\n")
+    assert "add the line `benchmark: NAME`" in command("run", "--config", "run.yaml", code=2).err
+    write_file(tmp_path / "run.yaml", "solver: chance\nbenchmark: q.csv\n")
+    assert command("run", "--config", "run.yaml", "--dry-run", code=0)
+
+
 def test_too_many_runs_are_refused(tmp_path: Path) -> None:
     file = write_file(tmp_path / "run.yaml", f"benchmark: blink\nmodel: {list(range(40))}\nseed: {list(range(40))}\n")
     with pytest.raises(UsageError, match="1600 runs; at most 1000"):

@@ -21,6 +21,19 @@ def test_missing_images_are_named(command: Command, tmp_path: Path) -> None:
     assert f"Single_Images/{image.name} is not under" in result.out
 
 
+def test_a_folder_of_pictures_is_named_with_a_way_to_begin(command: Command, tmp_path: Path) -> None:
+    pictures = tmp_path / "my pictures"
+    (pictures / "more").mkdir(parents=True)
+    for name in ("a.png", "more/b.JPG", "notes.txt"):
+        (pictures / name).touch()
+    error = command("data", "check", pictures, code=2).err
+    begin = f"`hybrid data template -o '{pictures}/questions.csv'` writes one to start from"
+    assert error == f"hybrid: {pictures} has 2 pictures and no file of questions; {begin}\n"
+    assert "contains no BLINK data" in command("data", "check", pictures, "--benchmark", "blink", code=2).err
+    (tmp_path / "empty").mkdir()
+    assert "for other data, give a file of questions" in command("data", "check", tmp_path / "empty", code=2).err
+
+
 def hybrid(*words: object, **environment: str) -> tuple[int, str, str]:
     result = subprocess.run(
         [sys.executable, "-m", "hybrid", *map(str, words)],

@@ -38,13 +38,16 @@ def test_hidden_answers_run_and_are_submitted(command: Command, tmp_path: Path, 
     words = ("blink", "--data", tmp_path / "data", "--split", "test", "--out", tmp_path / "run")
     result = command("run", *words, "--solver", "specialist", "--json", code=0)
     assert json.loads(result.out) == {"run": str(tmp_path / "run"), "solvers": {}}
-    assert "the answers of test are hidden" in result.err
+    assert "the answers of the split 'test' are hidden" in result.err
     scored = command("score", tmp_path / "run", "--json", code=0)
     assert json.loads(scored.out) == {"run": str(tmp_path / "run"), "solvers": {}}
     submission = json.loads((tmp_path / "run" / "specialist" / "submission.json").read_text())
     assert submission == {"test_Jigsaw_1": "(A)", "test_Jigsaw_2": "(A)"}
     oracle = command("run", *words, "--solver", "specialist", "--tool-output", "oracle")
-    assert (oracle.code, oracle.err) == (2, "hybrid: --tool-output oracle: the answers of the split test are hidden\n")
+    assert (oracle.code, oracle.err) == (
+        2,
+        "hybrid: --tool-output oracle: the answers of the split 'test' are hidden\n",
+    )
     assert "hidden" in command("calibrate", tmp_path / "run", "-o", "trust.json").err
 
 
@@ -73,3 +76,17 @@ def test_unchecked_weights_stand_in_manifest_scores_and_tables(command: Command,
     assert label in json.loads(command("score", tmp_path / "second", "--json").out)["labels"]
     assert label in command("score", tmp_path / "second").out
     assert label in command("compare", tmp_path / "run", tmp_path / "second").out
+
+
+@pytest.mark.parametrize("benchmarks", ["blink", "blink,hvsbench"])
+def test_an_interruption_before_the_first_question_says_so(
+    command: Command, benchmarks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hybrid.running.resolve.prepare", interrupt)
+    result = command("run", benchmarks, "--data", "sample", "--limit", "400", "--solver", "chance", code=130)
+    line = result.err.splitlines()[-1]
+    assert line.startswith("interrupted during the preparation, before anything was asked; to start again: ")
+    assert result.err.count("interrupted") == 1

@@ -104,7 +104,7 @@ def test_a_study_of_hidden_answers_stops_before_it_asks(command: Command, tmp_pa
     command("data", "template", "-o", tmp_path / "mine.jsonl", code=0)
     study = ("study", tmp_path / "mine.jsonl", "--split", "hidden", "--model", "embedded", "-o", tmp_path / "study")
     result = command(*study, *words, code=2)
-    assert "hidden are hidden, so a study has nothing to compare: use `hybrid run`" in result.err
+    assert "are hidden, so a study has nothing to compare: use `hybrid run`" in result.err
     assert not list(tmp_path.glob("study/*/*/attempts.jsonl"))
 
 

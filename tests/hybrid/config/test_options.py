@@ -23,8 +23,8 @@ from hybrid.config import ModelSettings, RunConfig, parse_model_args
 from hybrid.config.command_options import FIELDS as ALL_FIELDS
 from hybrid.config.environment import VARIABLES
 from hybrid.config.option import GROUPS, option_fields
+from hybrid.config.python_words import RENAMED
 from hybrid.core.errors import UsageError
-from hybrid.core.python_words import RENAMED
 
 FIELDS = option_fields(RunConfig)
 CLICK = {word: param for param in command.params for word in param.opts}

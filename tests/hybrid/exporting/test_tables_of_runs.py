@@ -53,13 +53,13 @@ def test_a_hidden_split_is_submitted(synthetic_runs: Any, tmp_path: Path) -> Non
     assert set(sent) == set(run.folder.questions().by_id)
     assert set(sent.values()) <= {"(A)", "(B)", "(C)", "(D)", "(Z)"}
     assert (run_path.real / "specialist" / "submission.json").read_text() == (tmp_path / "s.json").read_text()
-    with pytest.raises(UsageError, match="the answers of blink test are hidden"):
+    with pytest.raises(UsageError, match="the answers of the split 'test' of blink are hidden"):
         PARQUET.export(ExportedRun.at(run_path.real), tmp_path / "out.parquet", ExportOptions())
 
 
 def test_public_answers_are_not_submitted(synthetic_runs: Any, tmp_path: Path) -> None:
     run = synthetic_runs.write(tmp_path, "blink", size=1)
-    with pytest.raises(UsageError, match=r"answers of blink val are public, .* the answers of blink test are hidden"):
+    with pytest.raises(UsageError, match=r"split 'val' of blink are public, .* the split 'test' are hidden"):
         SUBMISSION.export(ExportedRun.at(run.real / "mllm"), tmp_path / "s.json", ExportOptions())
     other = synthetic_runs.write(tmp_path, "mvp_bench", size=1)
     with pytest.raises(UsageError, match=r"`hybrid score` scores it$"):

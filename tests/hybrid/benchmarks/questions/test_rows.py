@@ -78,9 +78,10 @@ def test_what_may_not_be_meant_so(table_writer: Any) -> None:
         row["task"] = "y"
     path = table_writer.table(rows)
     doubts = [doubt.removeprefix(str(path)) for doubt in doubts_in(table_writer, path)]
+    fix = "write integer in a column `kind` if that is right, else yes_no and the right answer"
     assert doubts == [
         ": columns that are not used: note",
-        ":3: its answer makes it a question of the kind integer, while 2 of y are yes_no",
+        f":3: its answer makes it a question of the kind integer, while 2 of y are yes_no: {fix}",
         ":4: its text contains <image>, which is shown unchanged, because images come before the text",
         ":5: the choice 'A. one' begins with its letter, so the letter is shown twice",
         ":5: the choice 'B. two' begins with its letter, so the letter is shown twice",
