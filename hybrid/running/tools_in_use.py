@@ -245,28 +245,27 @@ def tools_in_use(
     }
     called_names = {name for names_called in by_solver.values() for name in names_called}
     used = {name: tool for name, tool in tools.items() if name in called_names}
-    answer = {name: backend for name, backend in backends.items() if name in called_names}
-    menu = tuple(tools[name] for name in offered_tools)
     # Building the table imports all tools, so it is built only for solvers that use rules.
     rules = table() if any(required.values()) else None
-    rule_tools = _restricted(solvers, benchmark, routes, required) if are_restricted() else {}
-    no_specialist = (
-        f"{name}: --tools leaves out every tool of the rules for these questions, so no specialist answers"
-        for name, tool_names in rule_tools.items()
-        if not tool_names
-    )
+    rule_tools = _restricted(solvers, benchmark, routes, required)
     return ToolsInUse(
-        menu,
+        tuple(tools[name] for name in offered_tools),
         used,
-        backends=answer,
+        backends={name: backend for name, backend in backends.items() if name in called_names},
         by_solver=by_solver,
         foreign=choice.foreign,
         left_out=left_out,
-        notes=(*(rules.notes_for(routes) if rules else ()), *([without] if without else []), *no_specialist),
+        notes=(*(rules.notes_for(routes) if rules else ()), *filter(None, [without]), *_without_rules(rule_tools)),
         objects=choice.objects,
         rule_order=rules.order_of(routes) if rules else (),
         rule_tools=rule_tools,
     )
+
+
+def _without_rules(rule_tools: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Return a note for each solver whose rules may use no tool."""
+    reason = "--tools leaves out every tool of the rules for these questions, so no specialist answers"
+    return [f"{name}: {reason}" for name, tool_names in rule_tools.items() if not tool_names]
 
 
 def _restricted(
@@ -275,7 +274,9 @@ def _restricted(
     routes: Collection[str] | None,
     required: Mapping[str, frozenset[str]],
 ) -> dict[str, tuple[str, ...]]:
-    """Return the sorted required tools of each solver that would require tools without `--tools`."""
+    """Return the sorted required tools of each solver that would require tools without `--tools`, if it restricts."""
+    if not are_restricted():
+        return {}
     with all_rules():
         return {
             name: tuple(sorted(required[name]))
