@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from hybrid.running.resolve import ResolvedRun
     from hybrid.running.run import RunEnd
 
+# Shown until the first answer of a solver has arrived.
+FIRST_ANSWER = "waiting for the first answer"
+
 
 def ask_with_bars(run: ResolvedRun) -> RunEnd:
     """Ask the open questions, with a progress bar per solver on stderr.
@@ -45,7 +48,7 @@ class Bars:
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
         self._bars: dict[str, Any] = {}
-        self._beside = self._loading = self._waits = ""
+        self._beside = self._loading = self._waits = self._first = ""
         self._shown = loading_shown_by(self._loads)
 
     def __enter__(self) -> Bars:
@@ -77,7 +80,7 @@ class Bars:
 
     def _set_beside(self, *, refresh: bool) -> None:
         if self._bars:
-            postfix = ", ".join(filter(None, (self._loading, self._beside)))
+            postfix = ", ".join(filter(None, (self._loading or self._first, self._beside)))
             next(reversed(self._bars.values())).set_postfix_str(postfix, refresh=refresh)
 
     def __call__(self, solver: str, finished: int, total: int) -> None:
@@ -92,8 +95,12 @@ class Bars:
             self._bars[solver] = tqdm(
                 total=total, initial=finished, desc=solver, unit="q", mininterval=0.5, file=line_in_place()
             )
-            self._beside = ""
-            self._set_beside(refresh=bool(self._loading))
+            # A slow machine may need minutes for the first answer, during which the bar does not move.
+            self._beside, self._first = "", FIRST_ANSWER if finished < total else ""
+            self._set_beside(refresh=bool(self._loading or self._first))
+        elif self._first and finished > self._bars[solver].initial:
+            self._first = ""
+            self._set_beside(refresh=False)
         self._bars[solver].update(finished - self._bars[solver].n)
 
 

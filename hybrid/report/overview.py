@@ -103,12 +103,21 @@ def _front(
             other = by_kind.setdefault(mark.kind, mark)
             if mark.kind != "chance" and mark.value > other.value:
                 by_kind[mark.kind] = mark
-        yield Chart("bars", f"{metric}, 95 % intervals", values, tuple(by_kind.values()))
+        yield Chart("bars", f"{metric}{_over(values)}, 95 % intervals", values, tuple(by_kind.values()))
     by = comparison.grouping
     if differing := of_main_pairs(comparison, rows.get(DIFFERENCES, ())):
         yield Chart("intervals", f"Difference by {by}", differing)
     elif accuracies := tuple(row for row in rows.get(TASKS, ()) if row.group):
         yield Chart("bars", f"Accuracy by {by}", accuracies)
+
+
+def _over(values: Sequence[Result]) -> str:
+    """Return over which questions the values are; the conclusion may compare solvers over fewer of them."""
+    numbers = sorted({row.n for row in values if row.n is not None})
+    if not numbers:
+        return ""
+    number = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
+    return f" over all {number} questions, answered or not"
 
 
 def unanswered_overview(folder: RunFolder, open_questions: int) -> Overview:

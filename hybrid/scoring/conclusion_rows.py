@@ -213,16 +213,21 @@ class ConclusionRows:
         return [] if self.found.options.by is not None else [clipped(name, NAME_WIDTH) for name in names]
 
     def is_of_answers(self, a: Scored, b: Scored, row: Result) -> bool:
-        """Return whether a task's difference does not depend on unanswered questions.
+        """Return whether a task's difference does not depend on unanswered questions: see `is_of_answers`."""
+        return is_of_answers(self.found, a, b, row)
 
-        The state of the difference must be the same on the questions that both answered, and on all questions by either
-        rule.
-        """
-        part = self.found.overlap(a, b).groups(self.found.options.by)[row.group]
-        if not np.any(part.unanswered):
-            return True
-        views = (part.with_answers().accuracy(part.rule), part.accuracy(OTHER[part.rule]))
-        return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
+
+def is_of_answers(comparison: Comparison, a: Scored, b: Scored, row: Result) -> bool:
+    """Return whether a task's difference does not depend on unanswered questions.
+
+    The state of the difference must be the same on the questions that both answered, and on all questions by either
+    rule.
+    """
+    part = comparison.overlap(a, b).groups(comparison.options.by)[row.group]
+    if not np.any(part.unanswered):
+        return True
+    views = (part.with_answers().accuracy(part.rule), part.accuracy(OTHER[part.rule]))
+    return all(shown(contrasted(row, of_a, of_b, None)[0]) == shown(row) for of_a, of_b in views)
 
 
 def _count_failed_and_silent(pair: HeadlinePair, shared: Overlap) -> HeadlinePair:

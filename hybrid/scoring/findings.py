@@ -36,7 +36,7 @@ from hybrid.plugins.registry import load
 from hybrid.scoring.attempt_facts import TracedCall, calls_of, known_facts, read_attempt
 from hybrid.scoring.groups import is_imported
 from hybrid.scoring.recorded_calls import recorded_tools
-from hybrid.scoring.recorded_plugins import ROUTE, find_lost_rules
+from hybrid.scoring.recorded_plugins import ROUTE, find_changed_rules, find_lost_rules
 from hybrid.scoring.score import Scored
 from hybrid.solving.call_arguments import AS_READ
 from hybrid.solving.coordinates import CoordinateSystem
@@ -76,6 +76,7 @@ class OutputVerdict:
     finding: Verdict
     answer: str | None = None  # The answer as scored, if the tool output leads to one
     unread: str | None = None  # Reason why the verdict is `unread`
+    other_code: str | None = None  # How the code that judged the output differs from the run's, if it does
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -97,11 +98,11 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
         return {}
     benchmark: Benchmark = load("hybrid.benchmarks", scored.benchmark)
     recorded = None if is_imported(scored) else scored.folder.recorded(scored.recorded)
-    lost_rules = find_lost_rules(scored.folder)
+    lost_rules, changed_rules = find_lost_rules(scored.folder), find_changed_rules(scored.folder)
     cache = _cache_of(str(scored.folder.path.resolve()), scored.recorded)
     # Many sections of a comparison request the same verdicts; lines that cannot have changed are not read again.
     is_unchanged = cache.of is not None and all(map(operator.is_, cache.of, (recorded, scored.scores)))
-    if is_unchanged and cache.lost_rules == lost_rules:
+    if is_unchanged and (cache.lost_rules, cache.changed_rules) == (lost_rules, changed_rules):
         return cache.verdicts
     order = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}).get("rule_order", ())
 
@@ -114,7 +115,7 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     async def verdict_on(score: Score, rules: RuleTable) -> OutputVerdict:
         if recorded is None or score.id not in recorded.by_id:
             return OutputVerdict((), False, "unread", unread=NO_TRACE)
-        stamp, entry = hash((recorded.line(score.id), *lost_rules)), cache.by_line.get(score.id)
+        stamp, entry = hash((recorded.line(score.id), *lost_rules, "", *changed_rules)), cache.by_line.get(score.id)
         facts = known_facts(recorded, score.id)
         if (entry is None or entry[0] != stamp) and facts is not None and not facts.has_calls:
             entry = cache.by_line[score.id] = (stamp, OutputVerdict((), False, "none"))
@@ -122,7 +123,7 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
             question = scored.questions[score.id]
             # Questions that were never asked count as failed and were skipped above.
             assert isinstance(question, Question)  # noqa: S101
-            verdict = await _judge_recorded(recorded, benchmark, question, lost_rules, rules)
+            verdict = await _judge_recorded(recorded, benchmark, question, lost_rules, changed_rules, rules)
             entry = cache.by_line[score.id] = (stamp, verdict)
         return entry[1]
 
@@ -134,7 +135,8 @@ def outputs_by_question(scored: Scored) -> Mapping[str, OutputVerdict]:
     else:
         with ThreadPoolExecutor(1) as pool:
             verdicts = pool.submit(asyncio.run, all_of()).result()
-    cache.verdicts, cache.of, cache.lost_rules = verdicts, (recorded, scored.scores), lost_rules
+    cache.verdicts, cache.of = verdicts, (recorded, scored.scores)
+    cache.lost_rules, cache.changed_rules = lost_rules, changed_rules
     return verdicts
 
 
@@ -148,6 +150,7 @@ class _VerdictCache:
     # object.
     of: tuple[Recorded | None, tuple[Score, ...]] | None = None
     lost_rules: Mapping[str, str] = field(default_factory=dict)
+    changed_rules: Mapping[str, str] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=64)
@@ -158,9 +161,17 @@ def _cache_of(run: str, solver: str) -> _VerdictCache:
 
 
 async def _judge_recorded(
-    recorded: Recorded, benchmark: Benchmark, question: Question, lost_rules: Mapping[str, str], rules: RuleTable
+    recorded: Recorded,
+    benchmark: Benchmark,
+    question: Question,
+    lost_rules: Mapping[str, str],
+    changed_rules: Mapping[str, str],
+    rules: RuleTable,
 ) -> OutputVerdict:
-    """Return the verdict on a recorded attempt; `lost_rules` says why a tool's or a route's rule is missing."""
+    """Return the verdict on a recorded attempt.
+
+    `lost_rules` says why a tool's or a route's rule is missing, `changed_rules` why it is not the rule of the run.
+    """
     try:
         attempt = read_attempt(recorded, question.id)
     except DataError:
@@ -174,7 +185,9 @@ async def _judge_recorded(
     if calls and (missing := next((name for name in needed if name in lost_rules), None)):
         return OutputVerdict(calls, False, "unread", unread=lost_rules[missing])
     try:
-        return await judge_outputs(benchmark, question, attempt, rules)
+        verdict = await judge_outputs(benchmark, question, attempt, rules)
+        changed = next((changed_rules[name] for name in needed if name in changed_rules), None)
+        return replace(verdict, other_code=changed if calls else None)
     # A rule or a scorer that fails on one trace must affect only this question.
     except Exception as error:
         return OutputVerdict(

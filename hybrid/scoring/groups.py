@@ -47,6 +47,9 @@ def repeated_as(scored: Scored) -> tuple[Path | None, str, bool]:
     The name in a comparison is no part of it: a suffix that tells namesakes apart may differ between repetitions.
     """
     folder = scored.source.parent if scored.source else scored.folder.path if scored.folder else None
+    if scored.folder and (imported := scored.identity.get("imported")):
+        # Each import has a folder of its own; imports beside each other are as the files that they were read from.
+        return scored.folder.path.parent, f"{word(scored)} {imported.get('model', '')}", scored.read_by_judge
     return (folder, word(scored), scored.read_by_judge)
 
 

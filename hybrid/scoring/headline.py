@@ -40,7 +40,7 @@ from hybrid.log.folder import LOG, RunFolder
 from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison
 from hybrid.scoring.conclusion_cases import Sentence
-from hybrid.scoring.conclusion_rows import turned
+from hybrid.scoring.conclusion_rows import is_of_answers, turned
 from hybrid.scoring.conclusion_words import SUBSTITUTE
 from hybrid.scoring.faults import noted
 from hybrid.scoring.groups import AGAIN, is_imported, model_of, own_command, repeated_as, repetition, role, word
@@ -270,6 +270,19 @@ def _number(row: Result) -> str:
     return accuracy(row.value) if row.unit == FRACTION or row.value is None else f"{row.value:.4g}"
 
 
+def _mark(comparison: Comparison, row: Result | None) -> str:
+    """Return + or - for a task's difference that holds after adjustment, and " " for any other.
+
+    Like the conclusion, do not mark a difference that depends on how unanswered questions count.
+    """
+    if row is None or not row.holds or not row.value:
+        return " "
+    by_name = {solver.solver: solver for solver in comparison.solvers}
+    if not is_of_answers(comparison, by_name[row.a], by_name[row.b], row):
+        return " "
+    return "+" if row.value > 0 else "-"
+
+
 def _tasks(
     comparison: Comparison, accuracies: Sequence[Result], differences: Sequence[Result], baseline: Mapping[str, str]
 ) -> Table:
@@ -289,8 +302,7 @@ def _tasks(
                 line.append(f"{_number(where_answered[key])}*" if key in where_answered else f"{NONE} ")
                 continue
             value, row = values.get(key), differing.get(key)
-            # + or - marks a difference that holds after adjustment over the tasks of all pairs.
-            mark = " " if row is None or not row.holds or not row.value else "+" if row.value > 0 else "-"
+            mark = _mark(comparison, row)
             line.append(f"{NONE if value is None else _number(value)}{mark}")
         lines.append(tuple(line))
     signs = {cell[-1] for line in lines for cell in line[1:]}

@@ -121,12 +121,14 @@ def import_run(
     joined = join_predictions(path, benchmark, data, more)
     field = field or _field_of(joined)
     folder = RunFolder(out)
-    name = _name_of(path)
+    # The file may come from anybody, so a name that would be another folder is not used.
+    name = joined.solver if Path(joined.solver).name == joined.solver != ".." else ""
+    name = name or _name_of(path)
     with folder.locked():
         identity: dict[str, Json] = {
             "benchmark": benchmark.card.name,
             "split": benchmark.card.splits[0],
-            "imported": {"name": name, "field": field},
+            "imported": {"name": name, "field": field, **({"model": joined.model} if joined.model else {})},
             **({"data": facts} if (facts := _facts(joined)) else {}),
         }
         origin = codec(Origin).dump_python(joined.origin, mode="json")

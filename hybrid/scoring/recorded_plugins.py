@@ -69,15 +69,34 @@ def find_lost_rules(folder: RunFolder) -> dict[str, str]:
     return missing
 
 
+def find_changed_rules(folder: RunFolder) -> dict[str, str]:
+    """Return why rules are not those of the run, by tool and by route as in `find_lost_rules`.
+
+    The user chose their code by `--path` or `$HYBRID_TOOL_PATH`.
+    """
+    recorded = folder.manifest.get(PLUGINS, {})
+    changed: dict[str, str] = {}
+    for plugin, facts in recorded.items():
+        kind, _, name = plugin.partition("/")
+        if kind == TOOLS and (root := _other_root(plugin, TOOLS, facts)) and option_of(Path(root)) != MANIFEST:
+            reason = f"{name} is read from {root}, whose code is not that of the run"
+            changed |= dict.fromkeys((name, *(f"{ROUTE}{route}" for route in facts.get("routes", ()))), reason)
+    return changed
+
+
+def _other_root(plugin: str, package: str, facts: Mapping[str, Any]) -> str:
+    """Return the folder that offers a plug-in with other code than the run's, else ""."""
+    current = origin_facts([(package, plugin.partition("/")[2])]).get(plugin, {})
+    return "" if current.get("sha256") in (None, facts.get("sha256")) else str(current["path"])
+
+
 def _other_code(plugin: str, package: str, facts: Mapping[str, Any], run: Path) -> str:
     """Return the reason if other code of this name comes from a manifest's folder, else "".
 
     If it comes from `--path` or `$HYBRID_TOOL_PATH`, print a note instead.
     """
-    current = origin_facts([(package, plugin.partition("/")[2])]).get(plugin, {})
-    if "sha256" not in current or current["sha256"] == facts.get("sha256"):
+    if not (root := _other_root(plugin, package, facts)):
         return ""
-    root = current["path"]
     of_manifest = option_of(Path(root)) == MANIFEST
     if of_manifest and root != facts.get("path"):
         return (

@@ -27,7 +27,7 @@
 - finding (string) = `right`, `wrong`, `none` or `unread`: the answer that follows from the tool output; null without a
   call [table]
 - model_calls (int32) = number of calls of the MLLM
-- tool_calls (int32) = number of tool calls
+- tool_calls (int32) = number of calls that a tool received, including those that ended in a fault
 - tool_faults (int32) = number of tool calls that ended in a timeout or an error
 - tokens (int64) = input and output tokens of the MLLM; null if unknown [table]
 - input_tokens (int64) = input tokens, as counted by the provider [parquet]

@@ -99,9 +99,14 @@ def _scored(
         not_kept=solver_tally.not_kept,
         recorded=solver,
         folder=folder,
-        model=str(identity["imported"].get("name") or "") if imported else model and str(model["model"]),
+        model=_model_of_import(identity["imported"]) if imported else model and str(model["model"]),
         tool_output=identity.get("tool_output", "real"),
     )
+
+
+def _model_of_import(imported: Mapping[str, Any]) -> str:
+    """Return the model of predictions of another program; without one, their name."""
+    return str(imported.get("model") or imported.get("name") or "")
 
 
 def select_solvers(folder: RunFolder, solvers: Sequence[str]) -> tuple[str, ...]:

@@ -140,6 +140,7 @@ function intervals(chart, where) {
   return figure("intervals", chart.title, chart.rows, where, body);
 }
 
+const cut = (value) => Math.min(1, Math.max(0, value));
 const STEP_LOOKS = { 1: { colour: "var(--right)", paper: "var(--right-paper)" }, "-1": { colour: "var(--wrong)", paper: "var(--wrong-paper)" } };
 
 /** Steps from the accuracy of one solver to that of another; each starts where the previous one ends; a panel for each
@@ -158,16 +159,16 @@ function waterfall(chart, where) {
       at += (sign || 1) * row.value;
       if (!sign) return whole(row.a);
       const label = `${sign < 0 ? "−" : "+"} ${row.quantity}`;
-      const ends = hasEnds(row) ? { low: from + sign * row.low, high: from + sign * row.high } : {};
+      // An interval around a start may extend beyond the range of an accuracy, where the axis ends.
+      const ends = hasEnds(row) ? { low: cut(from + sign * row.low), high: cut(from + sign * row.high) } : {};
       return { label, row: { value: at, ...ends }, from, look: STEP_LOOKS[sign], text: number(row), told: told(label, { ...row, b: "" }), href: row.questions && where.ofRow(place) };
     });
     return { task, n: rows[0].n, lines: [...lines, whole(rows[0].b)] };
   });
-  // The interval of a step may extend beyond the range of an accuracy.
   const ends = reach(panels.flatMap((one) => one.lines.map((line) => line.row)), false);
   return figure("waterfall", chart.title, chart.rows, where, panelled(panels, ({ task, n, lines }) =>
     report.el("div", { class: "panel" }, task ? report.said(task, "h4") : null,
-      report.drawn(`${report.visible(task || chart.title)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, last: Math.min(ends.high, 1), label: `accuracy, n = ${n}; 95 % intervals` })))));
+      report.drawn(`${report.visible(task || chart.title)}: ${lines.map((line) => line.told).join("; ")}`, points(lines, { ...ends, last: Math.min(ends.high, 1), label: `accuracy, n = ${n}; 95 % intervals, cut at 0 and 1` })))));
 }
 
 // --- parts that add up -----------------------------------------------------------------------------------------------

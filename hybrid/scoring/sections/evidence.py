@@ -32,6 +32,7 @@ values: 0 to n, in questions
   as the findings say [n: questions of the class]
 - left out: <why> = questions that are in no class, by reason
 - why unread: <why> = questions of the class unread, by reason
+- judged by other code: <why> = questions whose tool has other code now than in the run, by reason
 
 `findings.py` judges the finding. Every question that both solvers answered falls into exactly one class (`CLASSES`), so
 every question that tools helped or harmed is in exactly one class too.
@@ -79,6 +80,8 @@ def class_of(alone_right: bool, findings: OutputVerdict, hybrid_right: bool) -> 
 # Name of the rate over all findings that are right or wrong, and prefix of the counts of unreadable findings.
 JUDGED: Final = "right findings rate"
 WHY_UNREAD: Final = "why unread: "
+# Prefix of the counts of questions judged by code that is not the run's.
+OTHER_CODE: Final = "judged by other code: "
 RATES: Final = tuple(name for name in FORMULAS if name.endswith(" rate"))
 
 
@@ -103,10 +106,15 @@ def rows(comparison: Comparison) -> Iterator[Result]:
                 if flags.any():
                     ids = tuple(overall.shared.ids[flags])
                     yield replace(overall.row, quantity=f"left out: {quantity}", value=float(len(ids)), ids=ids)
-            unread = [verdicts[name].unread for name in overall.seen.ids]
-            for reason in sorted({text for text in unread if text is not None}):
-                ids = tuple(name for name, text in zip(overall.seen.ids, unread, strict=True) if text == reason)
-                yield replace(overall.row, quantity=f"{WHY_UNREAD}{reason}", value=float(len(ids)), ids=ids)
+            yield from _by_reason(overall, WHY_UNREAD, {name: verdicts[name].unread for name in overall.seen.ids})
+            yield from _by_reason(overall, OTHER_CODE, {name: verdicts[name].other_code for name in overall.seen.ids})
+
+
+def _by_reason(part: Part, prefix: str, reasons: Mapping[str, str | None]) -> Iterator[Result]:
+    """Yield a count of questions for each reason; None is no reason."""
+    for reason in sorted({text for text in reasons.values() if text is not None}):
+        ids = tuple(name for name, text in reasons.items() if text == reason)
+        yield replace(part.row, quantity=f"{prefix}{reason}", value=float(len(ids)), ids=ids)
 
 
 def _of_part(part: Part, verdicts: Sequence[OutputVerdict]) -> Iterator[Result]:
@@ -162,6 +170,11 @@ def lead(_: Comparison, section_rows: Sequence[Result]) -> str:
             f"Not judged: {row.value:.0f} questions of {b} ({what.removeprefix(WHY_UNREAD)})."
             for (of_a, of_b, what), row in overall_rows.items()
             if (of_a, of_b) == (a, b) and what.startswith(WHY_UNREAD)
+        )
+        sentences += (
+            f"Uncertain: {row.value:.0f} questions of {b} were judged by other code ({what.removeprefix(OTHER_CODE)})."
+            for (of_a, of_b, what), row in overall_rows.items()
+            if (of_a, of_b) == (a, b) and what.startswith(OTHER_CODE)
         )
     return " ".join(sentences)
 

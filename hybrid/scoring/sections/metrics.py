@@ -102,8 +102,11 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     first = of_contestants(comparison, section_rows)
     if not first:
         return ""
-    row = max(first, key=lambda row: row.value or 0.0)
-    best = [other for other in first if (other.value or 0.0) > (row.value or 0.0) - 1e-9]
+    # Like the conclusion, rank only values with an interval, if there are any.
+    ranked = [row for row in first if row.low is not None] or first
+    unranked = [row.a for row in first if row not in ranked]
+    row = max(ranked, key=lambda row: row.value or 0.0)
+    best = [other for other in ranked if (other.value or 0.0) > (row.value or 0.0) - 1e-9]
     # If several solvers share the highest value, each name gets the note on that solver's repetitions.
     names, note = ([row.a], row.note) if len(best) == 1 else ([f"{other.a}{other.note}" for other in best], "")
     limits = "" if len(best) > 1 or row.low is None else f" (95% CI [{row.low:.2f}, {row.high:.2f}])"
@@ -112,7 +115,8 @@ def lead(comparison: Comparison, section_rows: Sequence[Result]) -> str:
     # Each solver's own number: the conclusion names that of another solver, whose difference was tested.
     of_each = " and ".join(f"{other.n} for {other.a}" for other in best)
     n = str(row.n) if len({other.n for other in best}) == 1 else of_each
-    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {n}."
+    without = f"; not ranked (no interval): {', '.join(unranked)}" if unranked else ""
+    opening = f"{' and '.join(names)} {verb} {highest}{row.metric}, {value}, over n = {n}{without}."
     sentence = f"{opening} A question without a readable answer counts {COUNTS[comparison.rule]}."
     answered = [{score.id for score in solver.scores if not score.outcome.failed} for solver in comparison.solvers]
     same_questions = len(first) == 1 or all(ids == answered[0] for ids in answered)

@@ -41,3 +41,18 @@ def test_what_is_loaded_stands_in_the_bar_and_other_libraries_draw_none_meanwhil
     with loading("the model hf:tiny"):
         assert logging.is_progress_bar_enabled(), "nothing of ours is shown"
         assert "loading" not in capsys.readouterr().err
+
+
+def test_the_bar_says_that_no_answer_has_arrived_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bars() as bars:
+        bars("mllm", 1, 4)
+        with loading("the model hf:tiny"):
+            assert "waiting" not in capsys.readouterr().err.split("loading")[-1]
+        assert "waiting for the first answer]" in capsys.readouterr().err.splitlines()[-1]
+        bars("mllm", 2, 4)
+        capsys.readouterr()
+        bars.watch("mllm", Progress(waits="one batch"))
+        assert "one batch" in (err := capsys.readouterr().err)
+        assert "waiting" not in err
+        bars("arbiter", 4, 4)
+        assert "waiting" not in capsys.readouterr().err.split("arbiter")[-1]

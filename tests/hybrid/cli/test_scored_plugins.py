@@ -94,9 +94,11 @@ def test_rules_that_are_gone_are_said_and_not_counted_as_nothing(
     assert counts["unread"] == 8
     # What cannot be judged is unknown, so no other count is printed as 0.
     assert not {"correct adoption", "ignored evidence", "over-trust", "no finding", "no call"} & set(counts)
-    # A folder that the user names is used without a check.
+    # A folder that the user names is used without a check, and the number says so if its code is not the run's.
     text, counts = evidence(command, run, "--path", moved)
     assert text.startswith("arbiter took up ")
+    other = f"judged by other code (nearer is read from {moved}, whose code is not that of the run)"
+    assert (f"Uncertain: 8 questions of arbiter were {other}." in text) is (change == "edit")
     assert counts["right findings rate"] == 0.5
 
 

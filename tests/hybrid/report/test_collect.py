@@ -89,6 +89,7 @@ def test_the_first_screen_shows_the_rows_of_its_sections(pages: BenchmarkPages) 
     steps, values, tasks = pages.overview.front
     assert steps == section(pages, "decomposition").charts[0]
     assert list(values.rows) == [row for row in charted(pages, "metrics") if row.metric == "accuracy_macro"]
+    assert values.title == f"accuracy_macro over all {values.rows[0].n} questions, answered or not, 95 % intervals"
     assert tasks.rows == section(pages, "differences").charts[1].rows
     # There is one reference line of each kind: the guess, people, the best printed value.
     marks = section(pages, "metrics").charts[0].marks

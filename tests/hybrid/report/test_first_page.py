@@ -296,3 +296,21 @@ def test_a_benchmark_and_a_question_that_are_not_there(open_page: Any, five: str
     # An address that differs only after the hash would not reload the page.
     watched.page.goto("about:blank")
     expect(watched.open(f"{five}#/other/list").locator("h1")).to_have_text("BLINK")
+
+
+def test_an_interval_of_a_step_ends_where_the_axis_of_accuracies_ends(open_page: Any, tmp_path: Path) -> None:
+    built = synthetic.benchmark_pages("blink", rows_of(12), None)
+    steps, *others = built.overview.front
+    rows = (steps.rows[0], *(replace(row, low=-2.0, high=2.0) for row in steps.rows[1:]))
+    built = replace(built, overview=replace(built.overview, front=(replace(steps, rows=rows), *others)))
+    pages = replace(synthetic.five_benchmarks(tmp_path / "store", 1), benchmarks=[built])
+    page = open_page().open(write_site(pages, tmp_path / "site").as_uri())
+    page.wait_for_selector(".front-steps svg")
+    grid, intervals = (
+        page.eval_on_selector_all(
+            f".front-steps svg line[{lines}]",
+            "all => all.flatMap((one) => ['x1', 'x2'].map((end) => Number(one.getAttribute(end))))",
+        )
+        for lines in ("stroke='var(--line)'", "stroke-width='2'")
+    )
+    assert (min(intervals), max(intervals)) == pytest.approx((min(grid), max(grid)))

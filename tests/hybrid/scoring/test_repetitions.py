@@ -1,6 +1,7 @@
 """A repeated solver counts with the mean over its repetitions, and intervals are withheld if one side has failures."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,10 +12,13 @@ from hybrid.core.types import Question, Reply, Step, Usage
 from hybrid.exporting.base import ExportedRun, ExportOptions
 from hybrid.exporting.every_eval_ever import EXPORTER as EVERY_EVAL_EVER
 from hybrid.exporting.vlmevalkit import EXPORTER as VLMEVALKIT
+from hybrid.plugins.registry import load
 from hybrid.scoring.compare import Comparison, ComparisonOptions, compare
 from hybrid.scoring.conclusion import conclusion
 from hybrid.scoring.headline import head_of, headline_tables
-from hybrid.scoring.reports import compare_paths
+from hybrid.scoring.predicted import import_run
+from hybrid.scoring.predictions.mounted import join_predictions
+from hybrid.scoring.reports import compare_paths, score_paths
 from hybrid.scoring.result import UNTESTED, Result
 from hybrid.scoring.sections import results
 
@@ -186,6 +190,30 @@ def test_exports_whose_names_say_nothing_have_the_solvers_of_their_run(synthetic
     assert (found[0].value, found[0].low, found[0].p) == (found[1].value, found[1].low, found[1].p)
     # The file has the model as a developer and a name.
     assert head_of(back.solvers)[0].rpartition("/")[2] == head_of(here.solvers)[0].rpartition(":")[2]
+
+
+def test_repetitions_imported_into_separate_folders_stay_one_solver(synthetic_runs: Any, tmp_path: Path) -> None:
+    of_letters = {name: {"Jigsaw": word} for name, word in zip(("mllm", "mllm@2"), ALONE, strict=False)}
+    run = synthetic_runs.from_letters(tmp_path / "run", of_letters)
+    export = EVERY_EVAL_EVER.export(ExportedRun.at(run.path), tmp_path / "shared", ExportOptions())
+    files = [path for path in export.paths if path.suffix == ".jsonl"]
+    folders = [tmp_path / f"imported_{place}" for place in range(len(files))]
+    for file, folder in zip(files, folders, strict=True):
+        score_paths([file], benchmark="blink", out=folder)
+    comparison = compare_paths(folders).comparison
+    assert sorted(solver.recorded for solver in comparison.solvers) == ["mllm", "mllm@2"]
+    assert [len(comparison.repetitions(solver)) for solver in comparison.contestants] == [2]
+
+
+@pytest.mark.parametrize("name", ["../outside", "..", "/outside"])
+def test_a_file_cannot_name_a_folder_outside_of_the_import(
+    name: str, synthetic_runs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = synthetic_runs.from_letters(tmp_path / "run", {"mllm": {"Jigsaw": ALONE[0]}})
+    VLMEVALKIT.export(ExportedRun.at(run.path), file := tmp_path / "gpt.tsv", ExportOptions())
+    named = replace(join_predictions(file, load("hybrid.benchmarks", "blink"), None, ()), solver=name)
+    monkeypatch.setattr("hybrid.scoring.predicted.join_predictions", lambda *_: named)
+    assert import_run(file, load("hybrid.benchmarks", "blink"), None, tmp_path / "imported").solvers() == ("gpt",)
 
 
 def test_a_model_with_tools_that_is_read_back_is_not_said_to_have_none(synthetic_runs: Any, tmp_path: Path) -> None:

@@ -60,7 +60,11 @@ def test_a_task_that_differs_by_answering_is_not_better(synthetic_runs: Any, tmp
         "mllm": {"Counting": "rw" * 25 + "a" * 50, "Jigsaw": "rw" * 25},
     }
     run = synthetic_runs.from_letters(tmp_path / "real", answers, costing=synthetic_runs.calling)
-    by_id = {sentence.id: sentence.text for sentence in conclusion(compare(compare_paths([run.path]).solvers))}
+    comparison = compare(compare_paths([run.path]).solvers)
+    by_id = {sentence.id: sentence.text for sentence in conclusion(comparison)}
+    # The marks in the table of tasks agree with the sentence.
+    _, tasks = headline_tables(comparison)
+    assert {row[0]: row[1][-1] for row in tasks.rows} == {"Counting": " ", "Jigsaw": "+"}
     assert (
         "better on Jigsaw (+40 points, 23 to 56); different, but only with unanswered questions counted, on"
         in by_id["tasks.shown"]
