@@ -268,5 +268,5 @@ async def test_hidden_answers_leave_nothing_to_judge(tmp_path: Path, fakes: Any)
     manifest = folder.manifest
     manifest["identity"]["split"] = "test"
     folder.write_manifest(manifest)
-    with pytest.raises(UsageError, match=r"^the answers of blink test are hidden: nothing is unparsed$"):
+    with pytest.raises(UsageError, match=r"^the answers of the split 'test' of blink are hidden: nothing is unparsed$"):
         await judge_run(RunFolder(folder.path), fakes.QueueModel([]), (), OPTIONS, 1)
