@@ -56,8 +56,8 @@ class Sums:
 
     def difference(self, a: NDArray[Any], b: NDArray[Any], flags: Flags, *, over_tasks: bool = True) -> Result:
         """Return the tested difference, b minus a."""
-        items = (self.metric(values, flags, over_tasks=over_tasks) for values in (a, b))
-        return contrasted(ROW, *items, None)[0]
+        of_a, of_b = (self.metric(values, flags, over_tasks=over_tasks) for values in (a, b))
+        return contrasted(ROW, of_a, of_b, None)[0]
 
 
 def claims_of(tasks: Sequence[str], clusters: Sequence[str], alone: Answers, tools: Answers) -> set[str]:
@@ -67,8 +67,8 @@ def claims_of(tasks: Sequence[str], clusters: Sequence[str], alone: Answers, too
     pair = HeadlinePair(NOBODY, NOBODY, rows=(sums.difference(a, b, values),))
     pair = replace(pair, split=_split(sums, alone, tools))
     if not (alone.read & tools.read).all():
-        guessed = (np.where(current.read, current.right, GUESS) for current in (alone, tools))
-        other = sums.difference(*guessed, values)
+        of_alone, of_tools = (np.where(current.read, current.right, GUESS) for current in (alone, tools))
+        other = sums.difference(of_alone, of_tools, values)
         pair = replace(pair, other_rule=other if hangs_on_rule(pair, other) else None)
     over_all = sums.difference(a, b, values, over_tasks=False)
     pair = replace(pair, over_all=over_all if is_uneven(pair, over_all) else None)

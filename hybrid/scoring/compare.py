@@ -23,6 +23,7 @@ from hybrid.scoring.groups import (
     comparison_groups,
     form_of,
     model_of,
+    named_model,
     repeated_as,
     repetition,
     role,
@@ -272,12 +273,12 @@ def unique(solvers: Sequence[Scored], origins: Sequence[str]) -> tuple[Scored, .
 
 
 def _sources_of_namesakes(solvers: Sequence[Scored]) -> Iterator[Path | None]:
-    """Yield the source of predictions if other predictions of their name, from another folder, are compared too.
+    """Yield the source of predictions if other predictions of their name and model are compared too.
 
     Otherwise `logs/NAME` and `more/NAME@2` are repetitions of one solver, although their folders differ.
     """
     predicted = [solver for solver in solvers if solver.source is not None]
-    count = Counter(solver.recorded for solver in predicted)
-    namesakes = {word_of(solver.recorded) for solver in predicted if count[solver.recorded] > 1}
+    count = Counter((solver.recorded, named_model(solver)) for solver in predicted)
+    namesakes = {(word_of(name), model) for (name, model), number in count.items() if number > 1}
     for solver in solvers:
-        yield solver.source if word_of(solver.recorded) in namesakes else None
+        yield solver.source if (word_of(solver.recorded), named_model(solver)) in namesakes else None

@@ -41,7 +41,7 @@ def repetition(scored: Scored) -> int:
     return number_of(scored.recorded)
 
 
-def repeated_as(scored: Scored) -> tuple[Path | None, str, bool]:
+def repeated_as(scored: Scored) -> tuple[Path | None, str, str | None, bool]:
     """Return a key that is equal for all repetitions of a solver, but not for its judged variant.
 
     The name in a comparison is no part of it: a suffix that tells namesakes apart may differ between repetitions.
@@ -49,8 +49,17 @@ def repeated_as(scored: Scored) -> tuple[Path | None, str, bool]:
     folder = scored.source.parent if scored.source else scored.folder.path if scored.folder else None
     if scored.folder and (imported := scored.identity.get("imported")):
         # Each import has a folder of its own; imports beside each other are as the files that they were read from.
-        return scored.folder.path.parent, f"{word(scored)} {imported.get('model', '')}", scored.read_by_judge
-    return (folder, word(scored), scored.read_by_judge)
+        return scored.folder.path.parent, word(scored), imported.get("model"), scored.read_by_judge
+    return (folder, word(scored), named_model(scored), scored.read_by_judge)
+
+
+def named_model(scored: Scored) -> str | None:
+    """Return the model that predictions name: logs of one folder may be of several models.
+
+    None for runs, which have one model, and for predictions whose model is only known by the name of their file: it is
+    another one for each repetition.
+    """
+    return None if scored.folder is not None or scored.model == scored.recorded else scored.model
 
 
 def role(scored: Scored) -> Role:

@@ -82,7 +82,7 @@ def score_predictions(
         origin=joined.origin,
         recorded=name,
         source=path.resolve(),
-        model=joined.model or _name_of(path),
+        model=joined.model or name,
     )
 
 

@@ -1,5 +1,6 @@
 """A repeated solver counts with the mean over its repetitions, and intervals are withheld if one side has failures."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +174,43 @@ def test_predictions_of_one_name_are_repeated_within_their_folder(synthetic_runs
     apart = compare_paths([files[0], files[3]], benchmark="blink").comparison
     assert len(apart.contestants) == 1
     assert head_of(apart.solvers)[0] == "gpt"
+
+
+def inspect_log(path: Path, model: str, solver: str, letters: str) -> Path:
+    """Write a log as `hybrid export --to inspect` does, with its parts that are read back."""
+    replies = [{"role": "assistant", "content": f"Answer: {letter}"} for letter in letters]
+    samples = [
+        {
+            "id": f"val_Jigsaw_{n}",
+            "epoch": 1,
+            "target": "A",
+            "choices": ["left", "right"],
+            "metadata": {"task": "Jigsaw"},
+        }
+        | {"messages": [{"role": "user", "content": "Which?"}, reply], "output": {"choices": [{"message": reply}]}}
+        for n, reply in enumerate(replies)
+    ]
+    spec = {"solver": solver, "model": model, "packages": {"hybrid-perception": "1"}}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"version": 2, "eval": spec, "samples": samples}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("folders", [("logs", "logs"), ("x", "y")])
+@pytest.mark.parametrize(("names", "sizes"), [(("mllm", "mllm@2") * 2, [2, 2]), (("mllm", "", "", "mllm@2"), [1, 1])])
+def test_logs_of_two_models_are_no_repetitions_of_one(
+    folders: tuple[str, str], names: tuple[str, ...], sizes: list[int], tmp_path: Path
+) -> None:
+    letters = ("AB" * 10, "BA" * 10, "A" * 20, "AAAB" * 5)
+    files = [
+        inspect_log(tmp_path / folders[n % 2] / f"{n}.json", f"openai/{'ab'[n // 2]}", name, letters[n])
+        for n, name in enumerate(names)
+        if name
+    ]
+    comparison = compare_paths(files, benchmark="blink").comparison
+    found = [comparison.repetitions(solver) for solver in comparison.contestants]
+    assert list(map(len, found)) == sizes
+    assert [{solver.model for solver in solvers} for solvers in found] == [{"openai/a"}, {"openai/b"}]
 
 
 def test_exports_whose_names_say_nothing_have_the_solvers_of_their_run(synthetic_runs: Any, tmp_path: Path) -> None:

@@ -105,7 +105,10 @@ async def test_hidden_answers_are_submitted_and_not_scored(tmp_path: Path, fakes
     )
     plan = prepare(replace(config, out=tmp_path / "run"))
     assert await ask_run(plan, lambda *_: None) == ()
-    text = r"split 'test' of blink are hidden: it can be submitted, not scored \(`hybrid score RUN` writes the submission file\)$"
+    text = (
+        r"split 'test' of blink are hidden: it can be submitted, not scored "
+        r"\(`hybrid score RUN` writes the submission file\)$"
+    )
     with pytest.raises(UsageError, match=text):
         score_run(plan.folder, OPTIONS)
     path = write_submission(plan.folder, "mllm")
