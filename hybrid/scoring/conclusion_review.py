@@ -270,7 +270,7 @@ def rows_about(rows: ConclusionRows, section: str, hybrid: Scored) -> dict[str, 
 
 
 def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
-    """Yield the pairs that are equal within the margin, if their difference supports a claim (`is_equal`)."""
+    """Yield the pairs that are equal within the margin, if their difference supports a claim (not in `NO_CLAIM`)."""
     sides = {
         GAIN: (group.alone, group.hybrid),
         OFFERING: (group.alone, group.blank),
@@ -282,7 +282,7 @@ def _equal(rows: ConclusionRows, group: ComparisonGroup) -> Iterator[Said]:
         if a is None or b is None:
             continue
         row = tested.get((quantity, a.solver, b.solver))
-        if row is not None and is_equal(row):
+        if row is not None and is_equal(row) and rows.tested_pair(a, b).claim not in NO_CLAIM:
             parts.append(f"{EQUAL_PAIRS[quantity]} ({signed(row)}, 90% CI {ends_of(row)})")
     if parts:
         yield _said("equal.shown", margin=f"{100 * rows.found.options.margin:g}", parts="; ".join(parts))
