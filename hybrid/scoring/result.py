@@ -63,7 +63,7 @@ class Result:
     family: str = ""  # Name of the family of tests within which `p_holm` is adjusted (`families.py`)
     none: UnansweredRule | Literal[""] = ""
     note: str = ""
-    no_claim: str = ""  # Why a tested difference counts as neither gain nor loss (`conclusion_rows.NO_CLAIM`)
+    no_claim: str = ""  # Why a tested difference counts as neither gain nor loss (`headline_pair.NO_CLAIM`)
     ids: tuple[str, ...] = ()
     detail: bool = False  # Whether tables omit the row; JSON and csv have every row
     # Coverage of the interval; 0.9 in `equivalence`, where it agrees with the two tests at 5 %.
