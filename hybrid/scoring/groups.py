@@ -47,9 +47,10 @@ def repeated_as(scored: Scored) -> tuple[Path | None, str, str | None, bool]:
     The name in a comparison is no part of it: a suffix that tells namesakes apart may differ between repetitions.
     """
     folder = scored.source.parent if scored.source else scored.folder.path if scored.folder else None
-    if scored.folder and (imported := scored.identity.get("imported")):
-        # Each import has a folder of its own; imports beside each other are as the files that they were read from.
-        return scored.folder.path.parent, word(scored), imported.get("model"), scored.read_by_judge
+    if scored.folder and (model := scored.identity.get("imported", {}).get("model")):
+        # Each import has a folder of its own; imports of one model beside each other are as the files that they were
+        # read from. Without a model, files of one name may be of different models.
+        return scored.folder.path.parent, word(scored), model, scored.read_by_judge
     return (folder, word(scored), named_model(scored), scored.read_by_judge)
 
 
