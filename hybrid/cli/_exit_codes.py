@@ -9,8 +9,7 @@ EXIT_CODES: Final[Mapping[int, str]] = {
     0: "Nothing failed.",
     1: "A defect of the program: a traceback is printed.",
     2: "A usage error, or a file, folder or connection that cannot be used; one line says which. Nothing was asked.",
-    3: "Some questions failed, were not asked or lost answers, or tools never ran; the output names them. Repeat the "
-    "command to resume.",
+    3: "Some questions failed, were not asked or lost answers; the output names them. Repeat the command to resume.",
     129: "The terminal was closed (SIGHUP); finished answers are saved, as for 130.",
     130: "Interrupted. Finished answers are saved, and the same command resumes the run.",
     141: "The reader of the output closed it early, as `head` does.",

@@ -18,10 +18,7 @@ from hybrid.config.identity import identity_of as identity_of
 from hybrid.config.identity import short_name as short_name
 from hybrid.config.price import Price as Price
 from hybrid.config.price import parse_price as parse_price
-from hybrid.config.run_config import BENCHMARK_TOOLS as BENCHMARK_TOOLS
 from hybrid.config.run_config import DEFAULT_SOLVERS as DEFAULT_SOLVERS
-from hybrid.config.run_config import EVERY_TOOL as EVERY_TOOL
-from hybrid.config.run_config import NO_TOOL as NO_TOOL
 from hybrid.config.run_config import REPLAY_SOLVERS as REPLAY_SOLVERS
 from hybrid.config.run_config import RunConfig as RunConfig
 from hybrid.config.run_config import own_frame as own_frame

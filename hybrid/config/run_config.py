@@ -49,14 +49,6 @@ REPEATS_AT_0: Final = (
 )
 
 
-# The value of `--tools` for every tool.
-EVERY_TOOL: Final = "all"
-# The value of `--tools` that offers no tool.
-NO_TOOL: Final = "none"
-# Stands for the benchmark's own tools in a list of tools.
-BENCHMARK_TOOLS: Final = "default"
-
-
 def own_frame(model: str | None) -> str:
     """Return the coordinate frame that a model uses by default (`hybrid/solving/coordinates.py`)."""
     return "fractions" if model == "embedded" else "pixels"
@@ -165,8 +157,7 @@ class RunConfig:
     service: ServiceOptions = part(lambda: ServiceOptions(device=AUTO), identity=IDENTITY_OF_SOLVERS)
     tools: tuple[str, ...] = TOOLS(
         "--tools A,B",
-        "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own tools. The "
-        "rules of specialists use no tool that a list without `default` leaves out.  "
+        "Tools offered to the model: A,B, all or none. `default` in a list stands for the benchmark's own tools.  "
         "[default: default]",
         (),
         identity=AffectsRunId("tools_offered", of="tools_offered"),
@@ -359,13 +350,6 @@ class RunConfig:
     def sends_format_line(self) -> bool:
         """Whether prompts end with a format line; the official protocol has none."""
         return self.format_line and self.protocol == "strict"
-
-    @property
-    def permitted_tools(self) -> frozenset[str] | None:
-        """The tools that `--tools` names if it names all tools that a run may use; None if it restricts nothing."""
-        if not self.tools or not {EVERY_TOOL, BENCHMARK_TOOLS}.isdisjoint(self.tools):
-            return None
-        return frozenset(self.tools) - {NO_TOOL}
 
     def _contradictions(self) -> Iterator[str]:
         """Yield a message for each pair of options that contradict each other."""

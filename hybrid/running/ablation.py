@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hybrid.config import NO_TOOL
 from hybrid.core.errors import UsageError
 from hybrid.running.plan import PlannedRun
-from hybrid.running.tools_in_use import ToolsInUse, with_needs
+from hybrid.running.tools_in_use import NO_TOOL, ToolsInUse, with_needs
 
 FULL = "full"
 NONE = "none"

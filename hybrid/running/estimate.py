@@ -29,7 +29,6 @@ from hybrid.running.resolve import ResolvedRun
 from hybrid.solving.call_estimate import CallEstimate, CallPath, certain
 from hybrid.solving.captions import CAPTION, captioner_sha256, captions_by
 from hybrid.solving.images import STRIP_PX
-from hybrid.solving.rules import rules_in_order
 from hybrid.solving.solver import Solver
 
 # Published replies of GPT4o and GPT4V to BLINK val have 104 and 149 tokens on average (characters / 4). Models that
@@ -194,8 +193,7 @@ class _AskCounter:
 
     def ask(self, prompt: Prompt, context: str = "") -> Levels:
         """Return the low, expected and high estimate for one prompt; `context` is the text next to its images."""
-        with rules_in_order(self.config.tools, self.config.objects.tools.values(), self.config.permitted_tools):
-            call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
+        call_estimate: CallEstimate = self.solver.call_estimate(prompt, self.config.limits)
         if self.solver.offers_tools and not self.run.resources.tools_offered:
             call_estimate = certain(CallPath(1))
         if call_estimate.assumes:

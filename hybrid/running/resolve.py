@@ -111,7 +111,7 @@ class ResolvedRun:
 
 def prepare(config: RunConfig, *, dry: bool = False, forks: bool = False) -> ResolvedRun:
     """Like `_prepare`, but the rules of tools apply in the order of `--tools`."""
-    with rules_in_order(config.tools, config.objects.tools.values(), config.permitted_tools):
+    with rules_in_order(config.tools, config.objects.tools.values()):
         return _prepare(config, dry=dry, forks=forks)
 
 

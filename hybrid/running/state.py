@@ -429,8 +429,6 @@ def _facts(run: ResolvedRun, name: str, solver: Solver) -> dict[str, Json]:
     # the option existed.
     if order := [tool for tool in run.tools.rule_order if tool in tools]:
         facts["rule_order"] = list(order)
-    if name in run.tools.rule_tools:
-        facts["rule_tools"] = list(run.tools.rule_tools[name])
     if unchecked := [tool for tool in run.tools.unchecked(run.config.service) if tool in tools]:
         facts["unchecked_weights"] = list(unchecked)
     return facts | run.tools.computed_in(name, run.config.service)

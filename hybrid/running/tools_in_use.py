@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hybrid.benchmarks.card import BenchmarkCard
-from hybrid.config import AUTO, BENCHMARK_TOOLS, EVERY_TOOL, LOCAL, NO_TOOL, RunConfig, ServiceOptions
+from hybrid.config import AUTO, LOCAL, RunConfig, ServiceOptions
 from hybrid.core.error_text import in_one_line
 from hybrid.core.errors import UsageError, did_you_mean, install_extra
 from hybrid.core.repetitions import word_of
@@ -39,9 +39,16 @@ from hybrid.running.object_code import NO_SOURCE, object_code
 from hybrid.running.permissions import answering
 from hybrid.serving.service import GROUP, ForeignTools
 from hybrid.serving.sources import CODE_DIGITS, code_of, made_by, shown_by
-from hybrid.solving.rules import all_rules, are_restricted, table
+from hybrid.solving.rules import table
 from hybrid.solving.solver import Solver
 from hybrid.tool import BackendCard, Tool
+
+# The value of `--tools` for every tool.
+EVERY_TOOL = "all"
+# The value of `--tools` that offers no tool.
+NO_TOOL = "none"
+# Stands for the benchmark's own tools in a list of tools.
+BENCHMARK_TOOLS = "default"
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,6 @@ class ToolsInUse:
     objects: Mapping[str, Tool] = field(default_factory=dict)
     # External tools whose rules share a route, in the order in which these rules are used.
     rule_order: tuple[str, ...] = ()
-    # The tools that a solver's rules may use, sorted, for each solver whose rules `--tools` restricts.
-    rule_tools: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def without_wording(self) -> tuple[str, ...]:
@@ -245,44 +250,21 @@ def tools_in_use(
     }
     called_names = {name for names_called in by_solver.values() for name in names_called}
     used = {name: tool for name, tool in tools.items() if name in called_names}
+    answer = {name: backend for name, backend in backends.items() if name in called_names}
+    menu = tuple(tools[name] for name in offered_tools)
     # Building the table imports all tools, so it is built only for solvers that use rules.
     rules = table() if any(required.values()) else None
-    rule_tools = _restricted(solvers, benchmark, routes, required)
     return ToolsInUse(
-        tuple(tools[name] for name in offered_tools),
+        menu,
         used,
-        backends={name: backend for name, backend in backends.items() if name in called_names},
+        backends=answer,
         by_solver=by_solver,
         foreign=choice.foreign,
         left_out=left_out,
-        notes=(*(rules.notes_for(routes) if rules else ()), *filter(None, [without]), *_without_rules(rule_tools)),
+        notes=(*(rules.notes_for(routes) if rules else ()), *([without] if without else [])),
         objects=choice.objects,
         rule_order=rules.order_of(routes) if rules else (),
-        rule_tools=rule_tools,
     )
-
-
-def _without_rules(rule_tools: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Return a note for each solver whose rules may use no tool."""
-    reason = "--tools leaves out every tool of the rules for these questions, so no specialist answers"
-    return [f"{name}: {reason}" for name, tool_names in rule_tools.items() if not tool_names]
-
-
-def _restricted(
-    solvers: Mapping[str, Solver],
-    benchmark: str,
-    routes: Collection[str] | None,
-    required: Mapping[str, frozenset[str]],
-) -> dict[str, tuple[str, ...]]:
-    """Return the sorted required tools of each solver that would require tools without `--tools`, if it restricts."""
-    if not are_restricted():
-        return {}
-    with all_rules():
-        return {
-            name: tuple(sorted(required[name]))
-            for name, solver in solvers.items()
-            if _required(name, solver, benchmark, routes)
-        }
 
 
 def _required(name: str, solver: Solver, benchmark: str, routes: Collection[str] | None) -> frozenset[str]:

@@ -91,24 +91,14 @@ def _count(scored: Scored) -> Counts:
 
 
 def broken_tools(scored: Scored) -> tuple[str, ...]:
-    """Return a line for each tool that never ran; unavailable tools are listed only if no tool of the solver ran.
-
-    A specialist without a backend abstains, which is a failure only if the user named its tools by `--tools`.
-    """
+    """Return a line for each tool that never ran; unavailable tools are listed only if no tool of the solver ran."""
     faults = tool_faults(scored)
-    expected = role(scored) == "hybrid" or _has_named_tools(scored)
-    nothing_ran = expected and all(fault.faults == fault.calls for fault in faults)
+    nothing_ran = role(scored) == "hybrid" and all(fault.faults == fault.calls for fault in faults)
     return tuple(
         f"{scored.solver}: {fault.faults} of {how_many(fault.calls, 'call')} of {fault.tool} failed: {fault.error}"
         for fault in faults
         if fault.never_ran or (nothing_ran and not NOT_THERE.isdisjoint(fault.kinds))
     )
-
-
-def _has_named_tools(scored: Scored) -> bool:
-    """Return whether `--tools` named the tools that the solver's rules may use."""
-    facts = scored.folder.manifest.get("solvers", {}).get(scored.recorded, {}) if scored.folder else {}
-    return bool(facts.get("rule_tools"))
 
 
 def noted(scored: Scored) -> tuple[ToolFaults, ...]:

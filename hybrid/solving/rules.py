@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -52,8 +52,6 @@ class RuleTable:
     rules: Mapping[str, Rule]
     # Rules of external tools by route and tool, in the order in which they are used.
     outside: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
-    # The tools that rules may use; None if the run does not restrict them.
-    permitted: frozenset[str] | None = None
     # Tools that could not be imported; their rules are missing.
     notes: tuple[str, ...] = ()
     # Cache of the rules by the three routes of a prompt: a report looks up the rules of every prompt of a run, and all
@@ -66,18 +64,12 @@ class RuleTable:
         """Return the rules to ask about a prompt, in order.
 
         The task of a row in a question file may equal a benchmark's route by coincidence; then only external rules are
-        asked. A rule is left out if it, or the tool that defines it, uses a tool that the run does not permit.
+        asked.
         """
         routes = (prompt.route, prompt.fallback_route, prompt.task_route)
         if routes not in self._known:
             self._known[routes] = tuple(self._find_rules(*routes))
-        return tuple(entry for entry in self._known[routes] if self._permits(entry, prompt))
-
-    def _permits(self, entry: RuleEntry, prompt: Prompt) -> bool:
-        if self.permitted is None:
-            return True
-        owner = {entry.owner} if entry.owner else set()
-        return self.permitted >= owner.union(entry.resolve(prompt)[1].tools)
+        return self._known[routes]
 
     def _find_rules(self, route: str, fallback: str, task: str) -> Iterator[RuleEntry]:
         routes = tuple(dict.fromkeys((route, fallback)))
@@ -105,7 +97,7 @@ class RuleTable:
     def tools_asked(self, routes: Collection[str] | None = None) -> frozenset[str]:
         """Return the tools that rules of these routes may call, and the external tools that define such rules.
 
-        None stands for all routes. Tools that the run does not permit are left out.
+        None stands for all routes.
         """
         builtin = {tool for route, rule in self.rules.items() if _is_among(route, routes) for tool in rule.tools}
         external = {
@@ -115,8 +107,7 @@ class RuleTable:
             for owner, rule in rules.items()
             for tool in (owner, *rule.tools)
         }
-        used = frozenset(builtin | external)
-        return used if self.permitted is None else used & self.permitted
+        return frozenset(builtin | external)
 
     def order_of(self, routes: Collection[str] | None = None) -> tuple[str, ...]:
         """Return the external tools that share a route with another tool, in the order in which they are asked."""
@@ -145,12 +136,10 @@ def _is_among(route: str, routes: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True)
 class RuleOrder:
-    """The tools whose rules a run uses first (named by the run, or passed in from Python), and the permitted tools."""
+    """The tools whose rules a run uses first: those named by the run, and those passed in from Python."""
 
     tool_names: tuple[str, ...] = ()
     objects: tuple[Tool, ...] = ()
-    # None permits every tool.
-    permitted: frozenset[str] | None = None
 
 
 NO_ORDER: Final = RuleOrder()
@@ -158,33 +147,13 @@ _ORDER: ContextVar[RuleOrder] = ContextVar("the order of the rules of external t
 
 
 @contextmanager
-def rules_in_order(
-    tool_names: Collection[str], objects: Collection[Tool] = (), permitted: frozenset[str] | None = None
-) -> Iterator[None]:
-    """Within the body, use the rules of these tools first, in this order, including tools passed as objects.
-
-    Rules that use a tool outside `permitted` are left out; None permits every tool.
-    """
-    token = _ORDER.set(RuleOrder(tuple(tool_names), tuple(objects), permitted))
+def rules_in_order(tool_names: Collection[str], objects: Collection[Tool] = ()) -> Iterator[None]:
+    """Within the body, use the rules of these tools first, in this order, including tools passed as objects."""
+    token = _ORDER.set(RuleOrder(tuple(tool_names), tuple(objects)))
     try:
         yield
     finally:
         _ORDER.reset(token)
-
-
-@contextmanager
-def all_rules() -> Iterator[None]:
-    """Within the body, permit every tool to the rules."""
-    token = _ORDER.set(replace(_ORDER.get(), permitted=None))
-    try:
-        yield
-    finally:
-        _ORDER.reset(token)
-
-
-def are_restricted() -> bool:
-    """Return whether the run restricts the tools that rules may use."""
-    return _ORDER.get().permitted is not None
 
 
 def counted_route(prompt: Prompt, tool: str | None = None) -> str:
@@ -228,4 +197,4 @@ def _table(tool_names: tuple[str, ...], order: RuleOrder, cache_key: tuple[Any, 
     for name in sorted(external, key=lambda name: (ranks.get(name, len(ranks)), name)):
         for route, rule in external[name].rules.items():
             outside.setdefault(route, {})[name] = rule
-    return RuleTable(builtin, outside, order.permitted, tuple(notes))
+    return RuleTable(builtin, outside, tuple(notes))

@@ -122,7 +122,7 @@ class Session:
         """Have the solver answer one prompt. Raises `Outage`; errors of `OUTCOME_OF_ERROR` become an outcome."""
         log, usage_before, config = Log(), self.meter.used, self._shared.config
         try:
-            with rules_in_order(config.tools, config.objects.tools.values(), config.permitted_tools):
+            with rules_in_order(config.tools, config.objects.tools.values()):
                 reply = await self._reply(prompt, log)
         except tuple(OUTCOME_OF_ERROR) as error:
             outcome = next(end for kind, end in OUTCOME_OF_ERROR.items() if isinstance(error, kind))
