@@ -132,7 +132,8 @@ def _equal(rows: Sequence[Result]) -> Iterator[Table]:
             )
             for row in rows
         ]
-        yield Table("equal within the margin?", columns, tuple(lines))
+        notes = tuple(f"no claim for {row.quantity}: {row.no_claim}" for row in rows if row.no_claim)
+        yield Table("equal within the margin?", columns, tuple(lines), notes)
 
 
 def _count_table(title: str, section: Section, rows: Iterable[Result]) -> Iterator[Table]:

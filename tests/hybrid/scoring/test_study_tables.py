@@ -48,3 +48,12 @@ def test_a_study_and_the_conclusion_have_one_verdict_on_equality(note: str, p_ho
     (table,) = study_tables([SectionResult(equivalence.SECTION, (row,))])
     assert table.names[-2:] == ("p (Holm, claim)", "verdict")
     assert table.rows[0][-1] == verdict
+    assert table.notes == ()
+
+
+def test_a_study_says_why_an_equality_is_not_claimed() -> None:
+    row = Result(equivalence.NAME, "gain", FRACTION, 0.0, "mllm", "controller", low=-0.01, high=0.01, n=9)
+    row = replace(row, note=f"{equivalence.EQUAL} 0.05", p=0.01, p_holm=0.02, level=equivalence.LEVEL, no_claim="why")
+    (table,) = study_tables([SectionResult(equivalence.SECTION, (row,))])
+    assert table.rows[0][-1] == "not shown to be equal within 0.05"
+    assert table.notes == ("no claim for gain: why",)
