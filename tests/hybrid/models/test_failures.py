@@ -102,7 +102,7 @@ async def test_a_reply_is_read_as_far_as_one_may_be(
 @ALL
 async def test_a_packed_reply_is_read(name: str, recorder: Any, answer: Any, store: ImageStore) -> None:
     recorder.says(answer(gzip.compress(json.dumps(GOOD[name]).encode()), headers={"content-encoding": "gzip"}))
-    await ask(model(name, recorder, store))
+    assert (await ask(model(name, recorder, store))).text == "(A)"
 
 
 def test_a_redirection_to_what_is_no_address_is_told_as_any_other() -> None:
