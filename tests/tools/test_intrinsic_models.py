@@ -108,7 +108,7 @@ def test_what_the_index_says_must_fit(copy: Path):
     with pytest.raises(WeightsError, match="albedo in 'stack'"):
         IntrinsicModel(str(copy), "cpu")
     change_index(copy, _class_name="MarigoldDepthPipeline")
-    with pytest.raises(WeightsError, match="names 'MarigoldDepthPipeline'; supported: MarigoldIntr"):
+    with pytest.raises(WeightsError, match="names 'MarigoldDepthPipeline'; supported of diffusers: MarigoldIntr"):
         IntrinsicModel(str(copy), "cpu")
     (copy / "model_index.json").write_text("{")
     with pytest.raises(WeightsError, match=r"model_index\.json is not JSON"):

@@ -71,7 +71,7 @@ def load_parts(weights: str, device: str, *, pipelines: tuple[str, ...], schedul
     class_name = index.get("_class_name") if isinstance(index, dict) else None
     if class_name not in pipelines:
         names = ", ".join(pipelines)
-        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {class_name!r}; supported: {names}")
+        raise WeightsError(f"{weights} cannot be loaded: {INDEX} names {class_name!r}; supported of diffusers: {names}")
     try:
         diffusers = importlib.import_module("diffusers")
     except ImportError as error:
